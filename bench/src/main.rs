@@ -1,0 +1,2 @@
+//! Benchmarks, run by command.
+fn main() {}

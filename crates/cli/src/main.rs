@@ -1,0 +1,2 @@
+//! fuse: the command line and, as fuse serve, the orchestrator.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Every rule of Fuse, free of I/O.

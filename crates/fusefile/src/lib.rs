@@ -1,0 +1,1 @@
+//! The Fusefile: parsing, verdicts with a caret, compiling to a create request.

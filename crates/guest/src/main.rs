@@ -1,0 +1,2 @@
+//! fused, the first process inside an environment.
+fn main() {}

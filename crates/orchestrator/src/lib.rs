@@ -1,0 +1,1 @@
+//! The orchestrator: HTTP, app verbs, effects, reconcile loops.

@@ -1,0 +1,1 @@
+//! The ledger, queries and sealing on PostgreSQL and SQLite.

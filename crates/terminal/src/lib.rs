@@ -1,0 +1,1 @@
+//! Text from agents made safe for a terminal, and prompts.

@@ -1,0 +1,46 @@
+//! Files that are checked in and must equal what the code prints.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use crate::{cargo_command, proc, root};
+
+/// The checked-in file, and the subcommand of `fuse` that prints it.
+const FILES: [(&str, &str); 2] = [("openapi/fuse-v1.json", "openapi"), ("docs/fusefile.schema.json", "schema")];
+
+fn printed(subcommand: &str) -> Result<String> {
+    proc::capture(&mut cargo_command(&["run", "--quiet", "--package", "fuse-cli", "--bin", "fuse", "--", subcommand]))
+        .with_context(|| format!("fuse {subcommand}"))
+}
+
+/// Writes them anew.
+pub fn write() -> Result<bool> {
+    for (path, subcommand) in FILES {
+        let text = printed(subcommand)?;
+        let path = root().join(path);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
+    Ok(true)
+}
+
+/// One message per file that differs from the code.
+pub fn differences() -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, subcommand) in FILES {
+        let stored = fs::read_to_string(root().join(path)).unwrap_or_default();
+        match printed(subcommand) {
+            Err(error) => found.push(format!("{path}:1: the code cannot print it: {error:#}")),
+            Ok(text) if text == stored => {}
+            Ok(text) => {
+                let line = 1 + text.lines().zip(stored.lines()).take_while(|(a, b)| a == b).count();
+                found.push(format!("{path}:{line}: differs from the code; run `cargo xtask regenerate`"));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,102 @@
+//! Tasks of this workspace: `cargo xtask TASK`.
+
+mod demo;
+mod generated;
+mod proc;
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  demo [--auto]        the story of a held command, on the terminal; --auto lets a scripted person decide
+  test [--fast]        everything that CI checks; --fast leaves out the Python and schema runs
+  tidy                 the house rules: specification checks, layers, file lengths, generated files
+  regenerate           write openapi/ and docs/fusefile.schema.json anew from the code
+  build                a release build of `fuse`
+  bench [ARGS]         the benchmarks of bench/
+  fuzz [SECONDS]       every fuzz target for that long, 60 by default (needs cargo-fuzz)
+";
+
+fn main() -> ExitCode {
+    proc::catch_interrupts();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["demo", rest @ ..] => demo::run(rest),
+        ["test", rest @ ..] => test::run(rest),
+        ["tidy"] => tidy::run(),
+        ["regenerate"] => generated::write(),
+        ["build"] => cargo(&["build", "--release", "--locked", "--package", "fuse-cli"]),
+        ["bench", rest @ ..] => bench(rest),
+        ["fuzz", rest @ ..] => fuzz(rest),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        [other, ..] => {
+            eprint!("unknown task or arguments: {other}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the workspace.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."))
+}
+
+/// A cargo command at the root of the workspace.
+pub fn cargo_command(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(root());
+    command
+}
+
+/// Where cargo puts what it builds.
+pub fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn cargo(args: &[&str]) -> Result<bool> {
+    let status = proc::run(&mut cargo_command(args), proc::NO_LIMIT)?;
+    Ok(status.success())
+}
+
+fn bench(args: &[&str]) -> Result<bool> {
+    // Figures of a debug build would say nothing.
+    let mut all = vec!["run", "--release", "--locked", "--package", "fuse-bench", "--"];
+    all.extend_from_slice(args);
+    cargo(&all)
+}
+
+fn fuzz(args: &[&str]) -> Result<bool> {
+    let seconds: u64 = match args {
+        [] => 60,
+        [seconds] => seconds.parse().with_context(|| format!("not a number of seconds: {seconds}"))?,
+        _ => bail!("fuzz takes one number of seconds"),
+    };
+    let listed = proc::capture(&mut cargo_command(&["fuzz", "list"]))
+        .context("cargo-fuzz is needed: cargo install --locked cargo-fuzz")?;
+    let mut all_well = true;
+    for target in listed.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        println!("== {target}");
+        // Without a sanitizer the targets build on the stable toolchain too.
+        let limit = format!("-max_total_time={seconds}");
+        all_well &= cargo(&["fuzz", "run", "-s", "none", target, "--", &limit])?;
+    }
+    Ok(all_well)
+}
