@@ -7,11 +7,23 @@ use anyhow::{Context, Result};
 use crate::{cargo_command, proc, root};
 
 /// The checked-in file, and the subcommand of `fuse` that prints it.
-const FILES: [(&str, &str); 2] = [("openapi/fuse-v1.json", "openapi"), ("docs/fusefile.schema.json", "schema")];
+const FILES: [(&str, &str); 2] = [
+    ("openapi/fuse-v1.json", "openapi"),
+    ("docs/fusefile.schema.json", "schema"),
+];
 
 fn printed(subcommand: &str) -> Result<String> {
-    proc::capture(&mut cargo_command(&["run", "--quiet", "--package", "fuse-cli", "--bin", "fuse", "--", subcommand]))
-        .with_context(|| format!("fuse {subcommand}"))
+    proc::capture(&mut cargo_command(&[
+        "run",
+        "--quiet",
+        "--package",
+        "fuse-cli",
+        "--bin",
+        "fuse",
+        "--",
+        subcommand,
+    ]))
+    .with_context(|| format!("fuse {subcommand}"))
 }
 
 /// Writes them anew.
@@ -37,8 +49,14 @@ pub fn differences() -> Vec<String> {
             Err(error) => found.push(format!("{path}:1: the code cannot print it: {error:#}")),
             Ok(text) if text == stored => {}
             Ok(text) => {
-                let line = 1 + text.lines().zip(stored.lines()).take_while(|(a, b)| a == b).count();
-                found.push(format!("{path}:{line}: differs from the code; run `cargo xtask regenerate`"));
+                let line = 1 + text
+                    .lines()
+                    .zip(stored.lines())
+                    .take_while(|(a, b)| a == b)
+                    .count();
+                found.push(format!(
+                    "{path}:{line}: differs from the code; run `cargo xtask regenerate`"
+                ));
             }
         }
     }

@@ -16,6 +16,7 @@ usage: cargo xtask TASK
 
   demo [--auto]        the story of a held command, on the terminal; --auto lets a scripted person decide
   test [--fast]        everything that CI checks; --fast leaves out the Python and schema runs
+  test --only ARGS     `cargo test ARGS` beside a PostgreSQL of its own
   tidy                 the house rules: specification checks, layers, file lengths, generated files
   regenerate           write openapi/ and docs/fusefile.schema.json anew from the code
   build                a release build of `fuse`
@@ -56,7 +57,9 @@ fn main() -> ExitCode {
 
 /// The root of the workspace.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."))
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or_else(|| Path::new("."))
 }
 
 /// A cargo command at the root of the workspace.
@@ -78,7 +81,14 @@ fn cargo(args: &[&str]) -> Result<bool> {
 
 fn bench(args: &[&str]) -> Result<bool> {
     // Figures of a debug build would say nothing.
-    let mut all = vec!["run", "--release", "--locked", "--package", "fuse-bench", "--"];
+    let mut all = vec![
+        "run",
+        "--release",
+        "--locked",
+        "--package",
+        "fuse-bench",
+        "--",
+    ];
     all.extend_from_slice(args);
     cargo(&all)
 }
@@ -86,13 +96,19 @@ fn bench(args: &[&str]) -> Result<bool> {
 fn fuzz(args: &[&str]) -> Result<bool> {
     let seconds: u64 = match args {
         [] => 60,
-        [seconds] => seconds.parse().with_context(|| format!("not a number of seconds: {seconds}"))?,
+        [seconds] => seconds
+            .parse()
+            .with_context(|| format!("not a number of seconds: {seconds}"))?,
         _ => bail!("fuzz takes one number of seconds"),
     };
     let listed = proc::capture(&mut cargo_command(&["fuzz", "list"]))
         .context("cargo-fuzz is needed: cargo install --locked cargo-fuzz")?;
     let mut all_well = true;
-    for target in listed.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    for target in listed
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
         println!("== {target}");
         // Without a sanitizer the targets build on the stable toolchain too.
         let limit = format!("-max_total_time={seconds}");

@@ -62,7 +62,10 @@ struct Group {
 impl Group {
     fn spawn(command: &mut Command, stop: Signal) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let child = command.process_group(0).spawn().with_context(|| format!("cannot start {name}"))?;
+        let child = command
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
         Ok(Self { child, stop })
     }
 
@@ -113,18 +116,27 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
 
 /// Runs a command in this terminal's own group, so that it may read from the keyboard.
 pub fn run_interactive(command: &mut Command) -> Result<ExitStatus> {
-    command.status().with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))
+    command
+        .status()
+        .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))
 }
 
 /// Runs a command, and gives each line of its standard output to `line` as it comes.
-pub fn run_lines(command: &mut Command, limit: Duration, mut line: impl FnMut(&str)) -> Result<ExitStatus> {
+pub fn run_lines(
+    command: &mut Command,
+    limit: Duration,
+    mut line: impl FnMut(&str),
+) -> Result<ExitStatus> {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut group = Group::spawn(command, Signal::SIGTERM)?;
     let output = group.child.stdout.take().context("the output is piped")?;
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
         for text in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            if sender.send(String::from_utf8_lossy(&text).into_owned()).is_err() {
+            if sender
+                .send(String::from_utf8_lossy(&text).into_owned())
+                .is_err()
+            {
                 return;
             }
         }
@@ -147,9 +159,16 @@ pub fn run_lines(command: &mut Command, limit: Duration, mut line: impl FnMut(&s
 /// Runs a command and returns its standard output; a failure is an error that carries its standard error.
 pub fn capture(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {name}"))?;
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {name}"))?;
     if !output.status.success() {
-        bail!("{name} failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+        bail!(
+            "{name} failed ({}): {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
     }
     String::from_utf8(output.stdout).with_context(|| format!("{name} printed what is not UTF-8"))
 }
@@ -163,7 +182,9 @@ impl Service {
     /// Starts `command`; `stop` is the signal that ends it in good order.
     pub fn start(command: &mut Command, stop: Signal) -> Result<Self> {
         command.stdin(Stdio::null());
-        Ok(Self { group: Group::spawn(command, stop)? })
+        Ok(Self {
+            group: Group::spawn(command, stop)?,
+        })
     }
 
     /// The child, for its pipes.
@@ -189,7 +210,10 @@ mod tests {
     #[test]
     fn a_step_over_its_limit_is_stopped_with_its_children() {
         let begun = Instant::now();
-        let ended = run(Command::new("sh").args(["-c", "sleep 60 & sleep 60"]), Duration::from_millis(200));
+        let ended = run(
+            Command::new("sh").args(["-c", "sleep 60 & sleep 60"]),
+            Duration::from_millis(200),
+        );
         assert!(ended.is_err_and(|error| error.to_string().contains("more than")));
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
@@ -197,9 +221,13 @@ mod tests {
     #[test]
     fn lines_arrive_whole_and_the_status_is_kept() {
         let mut lines = Vec::new();
-        let status = run_lines(Command::new("sh").args(["-c", "printf 'a\\nb'; exit 3"]), GRACE, |line| {
-            lines.push(line.to_owned());
-        });
+        let status = run_lines(
+            Command::new("sh").args(["-c", "printf 'a\\nb'; exit 3"]),
+            GRACE,
+            |line| {
+                lines.push(line.to_owned());
+            },
+        );
         assert_eq!(lines, ["a", "b"]);
         assert_eq!(status.ok().and_then(|status| status.code()), Some(3));
     }

@@ -1,0 +1,167 @@
+//! Which crate may know which: the table of ARCHITECTURE.md.
+
+use serde_json::Value;
+
+use super::File;
+
+/// A crate, and the workspace crates that it may depend on, in tests too.
+const ALLOWED: [(&str, &[&str]); 14] = [
+    ("fuse-api", &[]),
+    ("fuse-guest-api", &[]),
+    ("fuse-terminal", &[]),
+    ("fuse-domain", &["fuse-api"]),
+    ("fuse-guest", &["fuse-guest-api"]),
+    ("fuse-backend", &["fuse-guest-api"]),
+    ("fuse-store", &["fuse-api", "fuse-domain"]),
+    ("fuse-client", &["fuse-api"]),
+    ("fuse-fusefile", &["fuse-api", "fuse-domain"]),
+    (
+        "fuse-orchestrator",
+        &[
+            "fuse-api",
+            "fuse-domain",
+            "fuse-store",
+            "fuse-backend",
+            "fuse-guest-api",
+        ],
+    ),
+    (
+        "fuse-cli",
+        &[
+            "fuse-api",
+            "fuse-domain",
+            "fuse-client",
+            "fuse-terminal",
+            "fuse-fusefile",
+            "fuse-orchestrator",
+            "fuse-backend",
+        ],
+    ),
+    ("fuse-e2e", ANY),
+    ("fuse-bench", ANY),
+    ("xtask", &[]),
+];
+
+/// They measure and drive the others, and nothing depends on them.
+const ANY: &[&str] = &[
+    "fuse-api",
+    "fuse-domain",
+    "fuse-store",
+    "fuse-client",
+    "fuse-guest-api",
+    "fuse-backend",
+    "fuse-orchestrator",
+    "fuse-terminal",
+    "fuse-fusefile",
+];
+
+/// What the domain must not even link.
+const IMPURE: [&str; 10] = [
+    "tokio",
+    "sqlx",
+    "reqwest",
+    "axum",
+    "hyper",
+    "rand",
+    "nix",
+    "libc",
+    "tempfile",
+    "prometheus-client",
+];
+
+/// Every dependency that the table forbids.
+pub fn findings(metadata: &Value, files: &[File]) -> Vec<String> {
+    let mut found = Vec::new();
+    let packages = metadata["packages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let own: Vec<&str> = packages
+        .iter()
+        .filter_map(|package| package["name"].as_str())
+        .collect();
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let manifest = package["manifest_path"].as_str().unwrap_or_default();
+        let manifest = files
+            .iter()
+            .find(|file| manifest.ends_with(&format!("/{}", file.path)) && file.path.len() > 10);
+        let place = |dependency: &str| match manifest {
+            Some(file) => {
+                let at = file
+                    .text
+                    .lines()
+                    .position(|line| line.starts_with(dependency))
+                    .map_or(1, |at| at + 1);
+                format!("{}:{at}", file.path)
+            }
+            None => format!("{name}:1"),
+        };
+        let Some((_, allowed)) = ALLOWED.iter().find(|(of, _)| *of == name) else {
+            found.push(format!(
+                "{}: the crate {name} is not in the table of layers",
+                place("name")
+            ));
+            continue;
+        };
+        let dependencies = package["dependencies"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        for dependency in dependencies {
+            let to = dependency["name"].as_str().unwrap_or_default();
+            if own.contains(&to) && to != name && !allowed.contains(&to) {
+                found.push(format!("{}: {name} must not depend on {to}", place(to)));
+            }
+            if name == "fuse-domain" && dependency["kind"].is_null() && IMPURE.contains(&to) {
+                found.push(format!(
+                    "{}: the domain is pure and must not depend on {to}",
+                    place(to)
+                ));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn workspace(name: &str, dependency: &str) -> Value {
+        json!({"packages": [
+            {"name": name, "manifest_path": "/w/crates/x/Cargo.toml",
+             "dependencies": [{"name": dependency, "kind": null}]},
+            {"name": "fuse-store", "manifest_path": "/w/crates/store/Cargo.toml", "dependencies": []},
+        ]})
+    }
+
+    #[test]
+    fn a_dependency_against_the_direction_is_told_at_its_line() {
+        let manifest = File {
+            path: "crates/x/Cargo.toml".into(),
+            text: "[dependencies]\nfuse-store = 1\n".into(),
+        };
+        let found = findings(&workspace("fuse-client", "fuse-store"), &[manifest]);
+        assert_eq!(
+            found,
+            ["crates/x/Cargo.toml:2: fuse-client must not depend on fuse-store"]
+        );
+    }
+
+    #[test]
+    fn an_allowed_dependency_is_silent() {
+        assert!(findings(&workspace("fuse-orchestrator", "fuse-store"), &[]).is_empty());
+    }
+
+    #[test]
+    fn the_domain_links_no_runtime() {
+        assert_eq!(findings(&workspace("fuse-domain", "tokio"), &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_crate_outside_the_table_is_told() {
+        assert_eq!(findings(&workspace("fuse-new", "serde"), &[]).len(), 1);
+    }
+}

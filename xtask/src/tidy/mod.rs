@@ -1,0 +1,84 @@
+//! The house rules, checked: `cargo xtask tidy`. Each finding is `FILE:LINE: what is wrong`.
+
+mod layers;
+mod lexer;
+mod rules;
+mod sources;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::{generated, proc, root};
+
+/// A text file of the tree: its path from the root, and what is in it.
+pub struct File {
+    path: String,
+    text: String,
+}
+
+impl File {
+    fn extension(&self) -> &str {
+        Path::new(&self.path)
+            .extension()
+            .and_then(|extension| extension.to_str())
+            .unwrap_or_default()
+    }
+}
+
+/// Prints every finding; true when there is none.
+pub fn run() -> Result<bool> {
+    let files = tree()?;
+    let mut findings = Vec::new();
+    let specification =
+        fs::read_to_string(root().join("SPECIFICATION.md")).context("SPECIFICATION.md")?;
+    findings.extend(rules::findings(&specification, &files));
+    findings.extend(layers::findings(&metadata()?, &files));
+    for file in &files {
+        findings.extend(sources::findings(file));
+    }
+    findings.extend(generated::differences());
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!("tidy: {} files, {} findings", files.len(), findings.len());
+    Ok(findings.is_empty())
+}
+
+/// Every file that is checked in or would be.
+fn tree() -> Result<Vec<File>> {
+    let mut command = std::process::Command::new("git");
+    command
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .current_dir(root());
+    let listed = proc::capture(&mut command)?;
+    let mut files = Vec::new();
+    for path in listed.split('\0').filter(|path| !path.is_empty()) {
+        // A file that was removed but not yet committed is still listed, and binary data has no lines to check.
+        if let Ok(text) = fs::read_to_string(root().join(path)) {
+            files.push(File {
+                path: path.to_owned(),
+                text,
+            });
+        }
+    }
+    Ok(files)
+}
+
+fn metadata() -> Result<serde_json::Value> {
+    let text = proc::capture(&mut crate::cargo_command(&[
+        "metadata",
+        "--no-deps",
+        "--format-version",
+        "1",
+        "--offline",
+    ]))?;
+    serde_json::from_str(&text).context("cargo metadata")
+}
