@@ -140,6 +140,12 @@ impl Verifier {
         }
     }
 
+    /// A walk that starts behind `head`, whose entry is trusted, and proves that the log still holds `noted`.
+    #[must_use]
+    pub const fn after(head: Head, noted: Option<Head>) -> Self {
+        Self { head, noted }
+    }
+
     /// Checks the next entry in the order of the log.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use fuse_api::hitl::GrantReach;
 use fuse_api::ids::InterventionId;
 use fuse_api::intervention::{Actor, Decision};
 use fuse_api::time::Timestamp;
+use std::sync::Arc;
 
 /// The most interventions that may be pending in one environment.
 pub const MAX_PENDING: i64 = 1_000;
@@ -68,7 +69,8 @@ pub struct CloseEnv {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Committed {
     /// It is on record. The records are as they now stand, in the order raised, resolved or progressed, cancelled.
-    Done(Vec<Record>),
+    /// They are shared with the waiters that the commit wakes.
+    Done(Vec<Arc<Record>>),
     /// Another change came first; nothing of this one was written. Load again and decide again.
     Conflict,
     /// The environment takes no new interventions; nothing was written.
