@@ -193,6 +193,28 @@ pub struct Intervention {
     pub result: Option<ActionResult>,
 }
 
+impl Intervention {
+    /// Whether the agent may go on: decided, and the outcome is approve.
+    #[must_use]
+    pub fn approved(&self) -> bool {
+        self.decision
+            .as_ref()
+            .is_some_and(|decision| decision.outcome == Outcome::Approve)
+    }
+
+    /// The answer of the decision; empty while there is none.
+    #[must_use]
+    pub fn answer(&self) -> &str {
+        self.decision.as_ref().map_or("", |d| d.answer.as_str())
+    }
+
+    /// The reason or comment of the decision; empty while there is none.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.decision.as_ref().map_or("", |d| d.reason.as_str())
+    }
+}
+
 /// What is up for a decision: one of the kinds, and what stands beside it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
