@@ -1,1 +1,3 @@
 //! The orchestrator: HTTP, app verbs, effects, reconcile loops.
+
+pub mod metrics;

@@ -1,0 +1,446 @@
+//! The figures that an operator watches. Recording one costs a few atomic operations; nothing here waits.
+//!
+//! Names are the public part: `docs/operating.md` says which of them to page on.
+
+use fuse_api::environment::EnvState;
+use fuse_api::intervention::{Kind, Outcome};
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use std::sync::Arc;
+use std::time::Duration;
+
+type Label = [(&'static str, &'static str); 1];
+type Call = [(&'static str, &'static str); 4];
+type Timed = [(&'static str, &'static str); 3];
+
+/// All figures of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    requests: Family<Call, Counter>,
+    request_seconds: Family<Timed, Histogram, fn() -> Histogram>,
+    connections: Gauge,
+    raised: Family<Label, Counter>,
+    decided: Family<Label, Counter>,
+    expired: Counter,
+    expired_late: Histogram,
+    cancelled: Counter,
+    held: Counter,
+    denied: Counter,
+    notified: Counter,
+    may_have_run: Counter,
+    exec_seconds: Histogram,
+    exec_failures: Counter,
+    parked: Gauge,
+    pending: Family<Label, Gauge>,
+    overdue: Gauge,
+    commits: Counter,
+    commit_batch: Histogram,
+    commit_seconds: Histogram,
+    database_errors: Counter,
+    environments: Family<Label, Gauge>,
+    chain_broken: Gauge,
+}
+
+/// Counts one parked waiter for as long as it lives.
+#[must_use]
+pub struct Parked(Metrics);
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        self.0.0.parked.dec();
+    }
+}
+
+/// Counts one open connection for as long as it lives.
+#[must_use]
+pub struct Connected(Metrics);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.0.connections.dec();
+    }
+}
+
+fn fast_seconds() -> Histogram {
+    // 0.25 ms to about 8 s.
+    Histogram::new(exponential_buckets(0.000_25, 2.0, 16))
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Figures that all stand at zero.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("fuse");
+        let mut inner = Inner {
+            registry: Registry::default(),
+            requests: Family::default(),
+            request_seconds: Family::new_with_constructor(fast_seconds),
+            connections: Gauge::default(),
+            raised: Family::default(),
+            decided: Family::default(),
+            expired: Counter::default(),
+            expired_late: Histogram::new([0.01, 0.1, 0.5, 1.0, 5.0, 30.0, 60.0, 300.0]),
+            cancelled: Counter::default(),
+            held: Counter::default(),
+            denied: Counter::default(),
+            notified: Counter::default(),
+            may_have_run: Counter::default(),
+            exec_seconds: Histogram::new(exponential_buckets(0.001, 2.5, 15)),
+            exec_failures: Counter::default(),
+            parked: Gauge::default(),
+            pending: Family::default(),
+            overdue: Gauge::default(),
+            commits: Counter::default(),
+            commit_batch: Histogram::new(exponential_buckets(1.0, 2.0, 10)),
+            commit_seconds: fast_seconds(),
+            database_errors: Counter::default(),
+            environments: Family::default(),
+            chain_broken: Gauge::default(),
+        };
+        inner.register(&mut registry);
+        inner.registry = registry;
+        let metrics = Self(Arc::new(inner));
+        metrics.zero();
+        metrics
+    }
+
+    /// Every series exists from the start, so that a rate or an alert never waits for a first event.
+    fn zero(&self) {
+        for kind in Kind::ALL {
+            let _ = self
+                .0
+                .raised
+                .get_or_create_owned(&[("kind", kind.as_str())]);
+            let _ = self
+                .0
+                .pending
+                .get_or_create_owned(&[("kind", kind.as_str())]);
+        }
+        for outcome in Outcome::ALL {
+            let label = [("outcome", outcome.as_str())];
+            let _ = self.0.decided.get_or_create_owned(&label);
+        }
+    }
+
+    /// The page for `/metrics`.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let mut page = String::with_capacity(16 * 1024);
+        // Writing into a String cannot fail.
+        let _ = text::encode(&mut page, &self.0.registry);
+        page
+    }
+
+    /// One answered call. `timed` is false for calls whose length the caller chooses: long polls, execs and streams.
+    pub fn request(
+        &self,
+        method: &'static str,
+        route: &'static str,
+        action: &'static str,
+        status: &'static str,
+        timed: Option<Duration>,
+    ) {
+        let call = [
+            ("method", method),
+            ("route", route),
+            ("action", action),
+            ("status", status),
+        ];
+        self.0.requests.get_or_create(&call).inc();
+        if let Some(took) = timed {
+            let timed = [("method", method), ("route", route), ("action", action)];
+            let histogram = self.0.request_seconds.get_or_create(&timed);
+            histogram.observe(took.as_secs_f64());
+        }
+    }
+
+    /// A connection was accepted.
+    pub fn connected(&self) -> Connected {
+        self.0.connections.inc();
+        Connected(self.clone())
+    }
+
+    /// An intervention was raised.
+    pub fn raised(&self, kind: Kind) {
+        self.0
+            .raised
+            .get_or_create(&[("kind", kind.as_str())])
+            .inc();
+    }
+
+    /// An intervention was decided, by whomever.
+    pub fn decided(&self, outcome: Outcome) {
+        let label = [("outcome", outcome.as_str())];
+        self.0.decided.get_or_create(&label).inc();
+    }
+
+    /// An intervention expired, so long after its deadline.
+    pub fn expired(&self, late: Duration) {
+        self.0.expired.inc();
+        self.0.expired_late.observe(late.as_secs_f64());
+    }
+
+    /// So many interventions ended with their environment.
+    pub fn cancelled(&self, count: u64) {
+        self.0.cancelled.inc_by(count);
+    }
+
+    /// An action was held for a person.
+    pub fn held(&self) {
+        self.0.held.inc();
+    }
+
+    /// A gate or an allowlist refused an action.
+    pub fn denied(&self) {
+        self.0.denied.inc();
+    }
+
+    /// A gate recorded an action and let it through.
+    pub fn notified(&self) {
+        self.0.notified.inc();
+    }
+
+    /// A held action was settled as one that may or may not have run.
+    pub fn may_have_run(&self) {
+        self.0.may_have_run.inc();
+    }
+
+    /// A command ended in its environment, whatever its exit code.
+    pub fn exec(&self, took: Duration) {
+        self.0.exec_seconds.observe(took.as_secs_f64());
+    }
+
+    /// A command could not be run, or its guest went away.
+    pub fn exec_failed(&self) {
+        self.0.exec_failures.inc();
+    }
+
+    /// A waiter parks. It is counted until the guard is dropped.
+    pub fn waiter_parked(&self) -> Parked {
+        self.0.parked.inc();
+        Parked(self.clone())
+    }
+
+    /// So many interventions of a kind are pending now, over the whole database.
+    pub fn set_pending(&self, kind: Kind, count: u64) {
+        let label = [("kind", kind.as_str())];
+        self.0.pending.get_or_create(&label).set(signed(count));
+    }
+
+    /// So many pending interventions are past their deadline now.
+    pub fn set_overdue(&self, count: u64) {
+        self.0.overdue.set(signed(count));
+    }
+
+    /// One transaction of the ledger committed so many transitions.
+    pub fn committed(&self, transitions: usize, took: Duration) {
+        self.0.commits.inc();
+        // Counts stay far below 2^52.
+        #[allow(clippy::cast_precision_loss)]
+        self.0.commit_batch.observe(transitions as f64);
+        self.0.commit_seconds.observe(took.as_secs_f64());
+    }
+
+    /// The database failed or did not answer.
+    pub fn database_error(&self) {
+        self.0.database_errors.inc();
+    }
+
+    /// So many environments are in a state now.
+    pub fn set_environments(&self, state: EnvState, count: u64) {
+        let label = [("state", state.as_str())];
+        self.0.environments.get_or_create(&label).set(signed(count));
+    }
+
+    /// Whether the audit chain was found broken.
+    pub fn set_chain_broken(&self, broken: bool) {
+        self.0.chain_broken.set(i64::from(broken));
+    }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+impl Inner {
+    fn register(&self, to: &mut Registry) {
+        let Self {
+            registry: _,
+            requests,
+            request_seconds,
+            connections,
+            raised,
+            decided,
+            expired,
+            expired_late,
+            cancelled,
+            held,
+            denied,
+            notified,
+            may_have_run,
+            exec_seconds,
+            exec_failures,
+            parked,
+            pending,
+            overdue,
+            commits,
+            commit_batch,
+            commit_seconds,
+            database_errors,
+            environments,
+            chain_broken,
+        } = self;
+        to.register("http_requests", "Answered calls", requests.clone());
+        to.register(
+            "http_request_seconds",
+            "Time to answer, without long polls, execs and streams",
+            request_seconds.clone(),
+        );
+        to.register("http_connections", "Open connections", connections.clone());
+        to.register(
+            "interventions_raised",
+            "Interventions raised",
+            raised.clone(),
+        );
+        to.register(
+            "interventions_decided",
+            "Interventions decided",
+            decided.clone(),
+        );
+        to.register(
+            "interventions_expired",
+            "Interventions that nobody decided in time",
+            expired.clone(),
+        );
+        to.register(
+            "intervention_expiry_lateness_seconds",
+            "Time between a deadline and its expiry",
+            expired_late.clone(),
+        );
+        to.register(
+            "interventions_cancelled",
+            "Interventions that ended with their environment",
+            cancelled.clone(),
+        );
+        to.register(
+            "interventions_pending",
+            "Interventions that wait for a person",
+            pending.clone(),
+        );
+        to.register(
+            "interventions_overdue",
+            "Pending interventions past their deadline; above zero for a minute means a stuck sweep",
+            overdue.clone(),
+        );
+        to.register("actions_held", "Actions held for a person", held.clone());
+        to.register(
+            "actions_denied",
+            "Actions refused by a gate or an allowlist",
+            denied.clone(),
+        );
+        to.register(
+            "actions_notified",
+            "Actions recorded by a notify gate",
+            notified.clone(),
+        );
+        to.register(
+            "actions_may_have_run",
+            "Held actions settled as may or may not have run",
+            may_have_run.clone(),
+        );
+        to.register("exec_seconds", "Run time of commands", exec_seconds.clone());
+        to.register(
+            "exec_failures",
+            "Commands that could not be run",
+            exec_failures.clone(),
+        );
+        to.register("waiters_parked", "Long polls that wait", parked.clone());
+        to.register(
+            "ledger_commits",
+            "Transactions of the ledger",
+            commits.clone(),
+        );
+        to.register(
+            "ledger_commit_transitions",
+            "State changes in one transaction of the ledger",
+            commit_batch.clone(),
+        );
+        to.register(
+            "ledger_commit_seconds",
+            "Time of one transaction of the ledger",
+            commit_seconds.clone(),
+        );
+        to.register(
+            "database_errors",
+            "Failures of the database",
+            database_errors.clone(),
+        );
+        to.register(
+            "environments",
+            "Environments by state",
+            environments.clone(),
+        );
+        to.register(
+            "audit_chain_broken",
+            "1 once the audit log was found changed",
+            chain_broken.clone(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // check: HTTP-15
+    #[test]
+    fn the_page_tells_every_figure_in_the_format_of_prometheus() {
+        let metrics = Metrics::new();
+        metrics.raised(Kind::Ask);
+        metrics.set_pending(Kind::Exec, 3);
+        metrics.committed(4, Duration::from_millis(2));
+        metrics.set_chain_broken(true);
+        metrics.request(
+            "GET",
+            "/v1/environments",
+            "",
+            "200",
+            Some(Duration::from_millis(1)),
+        );
+        let page = metrics.page();
+        for line in [
+            "fuse_interventions_raised_total{kind=\"ask\"} 1",
+            "fuse_interventions_raised_total{kind=\"review\"} 0",
+            "fuse_interventions_pending{kind=\"exec\"} 3",
+            "fuse_ledger_commits_total 1",
+            "fuse_ledger_commit_transitions_sum 4.0",
+            "fuse_audit_chain_broken 1",
+            "fuse_http_requests_total{method=\"GET\",route=\"/v1/environments\",action=\"\",status=\"200\"} 1",
+        ] {
+            assert!(page.lines().any(|l| l == line), "{line} is not in\n{page}");
+        }
+        assert!(page.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn a_waiter_is_counted_while_its_guard_lives() {
+        let metrics = Metrics::new();
+        let guard = metrics.waiter_parked();
+        assert!(metrics.page().contains("fuse_waiters_parked 1"));
+        drop(guard);
+        assert!(metrics.page().contains("fuse_waiters_parked 0"));
+    }
+}
