@@ -1,5 +1,12 @@
 //! The intervention: its record, and the one transition out of `pending`.
 
+pub mod decide;
+pub mod declared;
+pub mod end;
+pub mod raise;
+pub mod request;
+pub mod run;
+
 use fuse_api::hitl::OnTimeout;
 use fuse_api::ids::InterventionId;
 use fuse_api::intervention::{ActionResult, Decision, Intervention, Payload, State};
