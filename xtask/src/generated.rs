@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::{cargo_command, proc, root};
 
@@ -13,7 +13,7 @@ const FILES: [(&str, &str); 2] = [
 ];
 
 fn printed(subcommand: &str) -> Result<String> {
-    proc::capture(&mut cargo_command(&[
+    let text = proc::capture(&mut cargo_command(&[
         "run",
         "--quiet",
         "--package",
@@ -23,7 +23,9 @@ fn printed(subcommand: &str) -> Result<String> {
         "--",
         subcommand,
     ]))
-    .with_context(|| format!("fuse {subcommand}"))
+    .with_context(|| format!("fuse {subcommand}"))?;
+    ensure!(!text.trim().is_empty(), "fuse {subcommand} printed nothing");
+    Ok(text)
 }
 
 /// Writes them anew.
@@ -44,7 +46,10 @@ pub fn write() -> Result<bool> {
 pub fn differences() -> Vec<String> {
     let mut found = Vec::new();
     for (path, subcommand) in FILES {
-        let stored = fs::read_to_string(root().join(path)).unwrap_or_default();
+        let Ok(stored) = fs::read_to_string(root().join(path)) else {
+            found.push(format!("{path}:1: is missing; run `cargo xtask regenerate`"));
+            continue;
+        };
         match printed(subcommand) {
             Err(error) => found.push(format!("{path}:1: the code cannot print it: {error:#}")),
             Ok(text) if text == stored => {}

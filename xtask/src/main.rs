@@ -17,6 +17,7 @@ usage: cargo xtask TASK
   demo [--auto]        the story of a held command, on the terminal; --auto lets a scripted person decide
   test [--fast]        everything that CI checks; --fast leaves out the Python and schema runs
   test --only ARGS     `cargo test ARGS` beside a PostgreSQL of its own
+  test --services      that PostgreSQL and the Python environment alone, until Ctrl-C
   tidy                 the house rules: specification checks, layers, file lengths, generated files
   regenerate           write openapi/ and docs/fusefile.schema.json anew from the code
   build                a release build of `fuse`

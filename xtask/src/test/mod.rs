@@ -24,7 +24,10 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
         [] => all(&mut tally),
         ["--fast"] => fast(&mut tally),
         ["--only", cargo_arguments @ ..] => only(cargo_arguments, &mut tally),
-        _ => bail!("test takes nothing, --fast, or --only and the arguments of cargo test"),
+        ["--services"] => return services(),
+        _ => bail!(
+            "test takes nothing, --fast, --services, or --only and the arguments of cargo test"
+        ),
     };
     if let Err(error) = &ran {
         eprintln!("error: {error:#}");
@@ -57,6 +60,20 @@ fn fast(tally: &mut Tally) -> Result<()> {
 fn only(arguments: &[&str], tally: &mut Tally) -> Result<()> {
     provision::ensure()?;
     rust_tests(arguments, &Postgres::start()?, tally)
+}
+
+/// Keeps the services up until it is interrupted, for whoever runs single tests by hand.
+fn services() -> Result<bool> {
+    provision::ensure()?;
+    let venv = python::ensure()?;
+    let server = Postgres::start()?;
+    println!("export FUSE_TEST_POSTGRES={}", server.url());
+    println!("export FUSE_TEST_VENV={}", venv.display());
+    println!("# up until Ctrl-C");
+    while !proc::interrupted() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(true)
 }
 
 fn checks(tally: &mut Tally) -> Result<()> {

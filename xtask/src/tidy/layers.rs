@@ -124,6 +124,41 @@ pub fn findings(metadata: &Value, files: &[File]) -> Vec<String> {
     found
 }
 
+/// Where the table of ARCHITECTURE.md says something else than this one.
+pub fn documented(architecture: &str) -> Vec<String> {
+    const PAGE: &str = "ARCHITECTURE.md";
+    let mut found = Vec::new();
+    for (name, allowed) in ALLOWED {
+        let short = |of: &str| of.trim_start_matches("fuse-").to_owned();
+        let row = (1..)
+            .zip(architecture.lines())
+            .find(|(_, line)| line.starts_with(&format!("| `{}` |", short(name))));
+        let Some((number, line)) = row else {
+            found.push(format!(
+                "{PAGE}:1: the crate {name} has no row in the table of layers"
+            ));
+            continue;
+        };
+        let cell = line.split('|').nth(2).unwrap_or_default();
+        let mut told: Vec<String> = cell
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect();
+        let mut held: Vec<String> = allowed.iter().map(|of| short(of)).collect();
+        told.sort();
+        held.sort();
+        if told != held {
+            found.push(format!(
+                "{PAGE}:{number}: {name} may depend on {}",
+                held.join(", ")
+            ));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +193,16 @@ mod tests {
     #[test]
     fn the_domain_links_no_runtime() {
         assert_eq!(findings(&workspace("fuse-domain", "tokio"), &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_row_that_differs_from_the_table_is_told() {
+        let page = "| `store` | `api` | x |";
+        let found = documented(page);
+        assert_eq!(found.len(), ALLOWED.len());
+        assert!(
+            found.contains(&"ARCHITECTURE.md:1: fuse-store may depend on api, domain".to_owned())
+        );
     }
 
     #[test]

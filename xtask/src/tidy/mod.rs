@@ -35,6 +35,9 @@ pub fn run() -> Result<bool> {
         fs::read_to_string(root().join("SPECIFICATION.md")).context("SPECIFICATION.md")?;
     findings.extend(rules::findings(&specification, &files));
     findings.extend(layers::findings(&metadata()?, &files));
+    let architecture =
+        fs::read_to_string(root().join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?;
+    findings.extend(layers::documented(&architecture));
     for file in &files {
         findings.extend(sources::findings(file));
     }
