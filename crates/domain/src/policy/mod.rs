@@ -4,6 +4,7 @@
 //! allocation unless a gate concerns the action or a wrapper has to be taken apart.
 
 mod allowlist;
+mod explain;
 mod gate;
 mod grant;
 mod judge;
@@ -19,6 +20,7 @@ use std::fmt;
 
 use fuse_api::hitl::{ExecDefault, GateMode, GateOn, GrantReach, HitlBlock, Via};
 
+pub use explain::{CommandReading, read_command};
 pub use gate::PolicyGate;
 pub use grant::{GrantKey, computer_digest, exec_digest, lifecycle_digest};
 pub use judge::{ExecAction, Severity, Verdict, deadline_for, default_grant};

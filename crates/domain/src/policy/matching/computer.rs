@@ -76,9 +76,10 @@ impl ComputerAction {
     }
 }
 
-/// Text without its case, for comparison only. Going up and then down joins letters that have several lower forms.
+/// Text without its case, for comparison only. Going down, up and down again joins letters that have several lower forms.
 pub(in crate::policy) fn fold(text: &str) -> String {
     text.chars()
+        .flat_map(char::to_lowercase)
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)
         .collect()

@@ -178,7 +178,7 @@ pub(super) fn runs_programs(name: &str) -> bool {
         return false;
     }
     // bash imports functions from variables with such names, and a name with odd characters has no honest use.
-    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     !plain
         || NAMES.contains(&name)
         || PREFIXES.iter().any(|prefix| name.starts_with(prefix))

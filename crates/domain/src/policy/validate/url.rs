@@ -37,7 +37,7 @@ pub(super) fn check(url: &str) -> Result<(), String> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(inner) => match inner.split_once(']') {
             Some((address, port)) => {
-                if address.parse::<std::net::Ipv6Addr>().is_err() {
+                if address.parse::<core::net::Ipv6Addr>().is_err() {
                     return complain("has no valid IPv6 address between its brackets");
                 }
                 (
