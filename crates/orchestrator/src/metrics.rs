@@ -37,6 +37,7 @@ struct Inner {
     may_have_run: Counter,
     exec_seconds: Histogram,
     exec_failures: Counter,
+    create_seconds: Histogram,
     parked: Gauge,
     pending: Family<Label, Gauge>,
     overdue: Gauge,
@@ -100,6 +101,7 @@ impl Metrics {
             may_have_run: Counter::default(),
             exec_seconds: Histogram::new(exponential_buckets(0.001, 2.5, 15)),
             exec_failures: Counter::default(),
+            create_seconds: Histogram::new(exponential_buckets(0.02, 2.5, 12)),
             parked: Gauge::default(),
             pending: Family::default(),
             overdue: Gauge::default(),
@@ -219,8 +221,13 @@ impl Metrics {
     }
 
     /// A command ended in its environment, whatever its exit code.
-    pub fn exec(&self, took: Duration) {
+    pub fn exec_ran(&self, took: Duration) {
         self.0.exec_seconds.observe(took.as_secs_f64());
+    }
+
+    /// An environment was made and runs.
+    pub fn created(&self, took: Duration) {
+        self.0.create_seconds.observe(took.as_secs_f64());
     }
 
     /// A command could not be run, or its guest went away.
@@ -229,7 +236,7 @@ impl Metrics {
     }
 
     /// A waiter parks. It is counted until the guard is dropped.
-    pub fn waiter_parked(&self) -> Parked {
+    pub fn park(&self) -> Parked {
         self.0.parked.inc();
         Parked(self.clone())
     }
@@ -293,6 +300,7 @@ impl Inner {
             may_have_run,
             exec_seconds,
             exec_failures,
+            create_seconds,
             parked,
             pending,
             overdue,
@@ -367,6 +375,11 @@ impl Inner {
             "Commands that could not be run",
             exec_failures.clone(),
         );
+        to.register(
+            "environment_create_seconds",
+            "Time from a create request to the environment that runs",
+            create_seconds.clone(),
+        );
         to.register("waiters_parked", "Long polls that wait", parked.clone());
         to.register(
             "ledger_commits",
@@ -438,7 +451,7 @@ mod tests {
     #[test]
     fn a_waiter_is_counted_while_its_guard_lives() {
         let metrics = Metrics::new();
-        let guard = metrics.waiter_parked();
+        let guard = metrics.park();
         assert!(metrics.page().contains("fuse_waiters_parked 1"));
         drop(guard);
         assert!(metrics.page().contains("fuse_waiters_parked 0"));
