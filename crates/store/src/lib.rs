@@ -1,1 +1,230 @@
 //! The ledger, queries and sealing on PostgreSQL and SQLite.
+//!
+//! - [`Store::commit`] is the only way to change what people decide: a transition of the domain goes in, and all of it is on
+//!   record, its audit entries in the chain, or nothing is. Transitions that wait share one transaction.
+//! - Reads are one indexed query each, and open nothing but what they show.
+//! - What changes is told to this process as [`Notice`]s, also when another orchestrator on the same database changed it.
+//!
+//! Every operation is bounded in time: on a database that does not answer it fails within seconds, and the store recovers by
+//! itself once the database is back.
+
+mod activity;
+mod audit;
+mod conn;
+mod cursor;
+mod environments;
+mod error;
+mod interventions;
+mod keys;
+mod ledger;
+mod notice;
+mod row;
+mod schema;
+mod seal;
+mod sql;
+mod wake;
+
+pub use audit::AuditFilter;
+pub use cursor::{CursorError, Page};
+pub use environments::{EnvironmentChange, EnvironmentFilter, EnvironmentRow, Inserted};
+pub use error::{OpenError, StoreError};
+pub use interventions::InterventionFilter;
+pub use keys::KeyRow;
+pub use notice::{Notice, Notices};
+pub use seal::{KeyError, Sealer};
+
+use activity::Activity;
+use fuse_api::time::Timestamp;
+use fuse_domain::transition::{Committed, Transition};
+use ledger::Ledger;
+use notice::Notifier;
+use sql::{ACQUIRE, Db};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::task::JoinHandle;
+
+/// What opens a store.
+#[derive(Clone)]
+pub struct StoreConfig {
+    /// `postgres://…` or `sqlite:PATH`.
+    pub database_url: String,
+    /// What content is sealed with.
+    pub sealer: Sealer,
+}
+
+/// An open store. One process opens one.
+pub struct Store {
+    db: Db,
+    sealer: Sealer,
+    notifier: Notifier,
+    ledger: Ledger,
+    /// Names this store among those of the database.
+    ledger_id: String,
+    activity: Arc<Activity>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Opens a database, creating it where it is a SQLite file that is not there, and brings it into shape.
+    ///
+    /// A database whose content is sealed opens with its own key alone. One that was written in the clear takes a key: it is
+    /// sealed from then on, and what was written before stays readable.
+    ///
+    /// # Errors
+    /// The URL, the database or the key do not fit; see [`OpenError`].
+    pub async fn open(config: &StoreConfig) -> Result<(Self, Notices), OpenError> {
+        let StoreConfig {
+            database_url,
+            sealer,
+        } = config;
+        let db = connect(database_url).await?;
+        schema::migrate(&db).await?;
+        schema::check_key(&db, sealer).await?;
+        let ledger_id = hex::encode(rand::random::<[u8; 8]>());
+        schema::enter(&db, &ledger_id, now().as_micros()).await?;
+
+        let (notifier, notices) = Notifier::new();
+        let activity = Arc::new(Activity::default());
+        let tasks = vec![
+            match &db {
+                Db::Postgres { read, .. } => tokio::spawn(wake::postgres(
+                    read.clone(),
+                    ledger_id.clone(),
+                    notifier.clone(),
+                )),
+                Db::Sqlite { write, .. } => {
+                    tokio::spawn(wake::sqlite(write.clone(), notifier.clone()))
+                }
+            },
+            tokio::spawn(flush(Arc::clone(&activity), db.clone())),
+        ];
+        let sealer = sealer.clone();
+        let ledger = Ledger::start(
+            db.clone(),
+            sealer.clone(),
+            ledger_id.clone(),
+            notifier.clone(),
+        );
+        let store = Self {
+            db,
+            sealer,
+            notifier,
+            ledger,
+            ledger_id,
+            activity,
+            tasks,
+        };
+        Ok((store, notices))
+    }
+
+    /// Puts a transition on record, with all that waits beside it in one transaction. Whoever drops this future before it
+    /// ends does not take the transition back.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`]: nothing was written. [`StoreError::Ambiguous`]: read again to see.
+    pub async fn commit(&self, transition: Transition) -> Result<Committed, StoreError> {
+        self.ledger.commit(transition).await
+    }
+
+    /// Puts many transitions on record, each for itself; the answers come in their order. Records whose payload is large are
+    /// left out of the answers.
+    pub async fn commit_all(
+        &self,
+        transitions: Vec<Transition>,
+    ) -> Vec<Result<Committed, StoreError>> {
+        self.ledger.commit_all(transitions).await
+    }
+
+    /// Whether the database answers.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        let stmt = self.db.stmt("SELECT 1 AS one");
+        self.db.row(stmt, |_| Ok(())).await.map(drop)
+    }
+
+    /// Commits what waits, writes the noted activity and closes the connections.
+    pub async fn close(self) {
+        self.ledger.close().await;
+        for task in &self.tasks {
+            task.abort();
+        }
+        if let Err(error) = self.activity.flush(&self.db).await {
+            tracing::warn!(%error, "the last activity could not be written");
+        }
+        match &self.db {
+            Db::Postgres { read, write } => {
+                read.close().await;
+                write.close().await;
+            }
+            Db::Sqlite { read, write } => {
+                read.close().await;
+                write.close().await;
+            }
+        }
+    }
+}
+
+async fn flush(activity: Arc<Activity>, db: Db) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if let Err(error) = activity.flush(&db).await {
+            tracing::warn!(%error, "activity could not be written; trying again");
+        }
+    }
+}
+
+/// The store's own clock: for its marks in the database alone. Every time on record is the caller's.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let micros = since.map_or(0, |since| since.as_micros());
+    Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+}
+
+async fn connect(url: &str) -> Result<Db, OpenError> {
+    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        let options: PgConnectOptions = url.parse()?;
+        let options = options.application_name("fuse").options([
+            ("statement_timeout", "10s"),
+            ("lock_timeout", "8s"),
+            // A stopped orchestrator must not keep the chain's lock from the others.
+            ("idle_in_transaction_session_timeout", "10s"),
+        ]);
+        // The ledger's statements name rows by key. A plan that reads a table through, made while it was small, must not
+        // outlive its growth.
+        let by_key = options.clone().options([("enable_seqscan", "off")]);
+        let pool = || PgPoolOptions::new().acquire_timeout(ACQUIRE);
+        return Ok(Db::Postgres {
+            read: pool().max_connections(12).connect_with(options).await?,
+            write: pool().max_connections(4).connect_with(by_key).await?,
+        });
+    }
+    let path = url.strip_prefix("sqlite:").ok_or(OpenError::Url)?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if path.is_empty() || path.starts_with(':') || path.contains('?') {
+        return Err(OpenError::Url);
+    }
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // An approved action must be on record after a power cut too, so every commit waits for the disk.
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(Duration::from_secs(5));
+    let write = SqlitePoolOptions::new()
+        .max_connections(1)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .acquire_timeout(Duration::from_secs(5))
+        .connect_with(options.clone())
+        .await?;
+    let read = SqlitePoolOptions::new()
+        .max_connections(4)
+        .acquire_timeout(ACQUIRE)
+        .connect_with(options.pragma("query_only", "on"))
+        .await?;
+    Ok(Db::Sqlite { read, write })
+}

@@ -1,0 +1,65 @@
+//! Listening to other processes on the same database.
+
+use crate::conn::CHANNEL;
+use crate::notice::{Notice, Notifier, read_payload};
+use sqlx::postgres::PgListener;
+use sqlx::{PgPool, SqlitePool};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often SQLite is asked whether another process committed, and how long a lost listener waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The longest wait of a lost listener.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Passes on what other orchestrators of a PostgreSQL tell. Whatever may have been missed becomes a resync.
+pub(crate) async fn postgres(pool: PgPool, ledger: String, notifier: Notifier) {
+    let mut pause = PAUSE;
+    loop {
+        if let Ok(mut listener) = listen(&pool).await {
+            pause = PAUSE;
+            notifier.send(Notice::Resync);
+            // `None` is a connection that was lost; it is made anew above, so that nothing rests on a half-open one.
+            while let Ok(Some(notification)) = listener.try_recv().await {
+                for notice in read_payload(&ledger, notification.payload()) {
+                    notifier.send(notice);
+                }
+            }
+        }
+        if pool.is_closed() {
+            return;
+        }
+        sleep(pause).await;
+        pause = LONGEST.min(pause * 2);
+    }
+}
+
+async fn listen(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.eager_reconnect(false);
+    listener.listen(CHANNEL).await?;
+    Ok(listener)
+}
+
+/// Notices commits of other processes on the same SQLite file. On the one connection that this process writes with,
+/// `data_version` changes by commits of others only.
+pub(crate) async fn sqlite(writer: SqlitePool, notifier: Notifier) {
+    let mut seen = None;
+    loop {
+        let version: Result<i64, _> = sqlx::query_scalar("PRAGMA data_version")
+            .fetch_one(&writer)
+            .await;
+        match (version, seen) {
+            (Ok(version), Some(before)) if version == before => {}
+            (Ok(version), before) => {
+                seen = Some(version);
+                if before.is_some() {
+                    notifier.send(Notice::Resync);
+                }
+            }
+            (Err(_), _) if writer.is_closed() => return,
+            (Err(_), _) => {}
+        }
+        sleep(PAUSE).await;
+    }
+}
