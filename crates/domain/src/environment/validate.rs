@@ -238,10 +238,7 @@ impl Rules {
                 (None, Some(secret)) => match secrets.get(secret) {
                     Some(value) => value.clone(),
                     None => {
-                        self.broken(
-                            format!("{at}.secret"),
-                            unknown_secret(secret, secrets.keys()),
-                        );
+                        self.broken(format!("{at}.secret"), unknown_secret(secrets.keys()));
                         continue;
                     }
                 },
@@ -422,14 +419,17 @@ impl Rules {
     }
 }
 
-fn unknown_secret<'a>(name: &str, declared: impl Iterator<Item = &'a String>) -> String {
+/// The name is not repeated: whoever mistakes the field may have written the value there.
+fn unknown_secret<'a>(declared: impl Iterator<Item = &'a String>) -> String {
     let declared: Vec<&str> = declared.map(String::as_str).collect();
-    let known = if declared.is_empty() {
-        "`secrets` is empty".to_owned()
+    if declared.is_empty() {
+        "names no entry of `secrets`, which is empty".to_owned()
     } else {
-        format!("`secrets` has {}", declared.join(", "))
-    };
-    format!("names no entry of `secrets`: {name:?}; {known}")
+        format!(
+            "names no entry of `secrets`, which has {}",
+            declared.join(", ")
+        )
+    }
 }
 
 /// The folders that a clean path lies in, without the root.

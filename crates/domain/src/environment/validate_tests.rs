@@ -93,12 +93,12 @@ fn each_broken_rule_names_its_field_and_what_is_allowed() {
         (
             json!({"env": {"A": {"secret": "s"}}}),
             "env.A.secret",
-            "`secrets` is empty",
+            "`secrets`, which is empty",
         ),
         (
             json!({"env": {"A": {"secret": "s"}}, "secrets": {"t": "v"}}),
             "env.A.secret",
-            "`secrets` has t",
+            "`secrets`, which has t",
         ),
         (json!({"files": {"a": ""}}), "files.a", "absolute path"),
         (
