@@ -46,9 +46,8 @@ pub(in crate::policy) fn is_shell(program: &str) -> bool {
 /// Whether a shell with these arguments runs text given among them. Options end at the script's name: a `-c` behind it is the script's.
 pub(super) fn runs_text(program: &str, args: &[String]) -> bool {
     let fish = basename(program) == "fish";
-    let mut words = args.iter().map(String::as_str).peekable();
     let mut skip = 0usize;
-    while let Some(word) = words.next() {
+    for word in args.iter().map(String::as_str) {
         if let Some(long) = word.strip_prefix("--") {
             if long.is_empty() {
                 return false;
