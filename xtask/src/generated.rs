@@ -47,7 +47,9 @@ pub fn differences() -> Vec<String> {
     let mut found = Vec::new();
     for (path, subcommand) in FILES {
         let Ok(stored) = fs::read_to_string(root().join(path)) else {
-            found.push(format!("{path}:1: is missing; run `cargo xtask regenerate`"));
+            found.push(format!(
+                "{path}:1: is missing; run `cargo xtask regenerate`"
+            ));
             continue;
         };
         match printed(subcommand) {

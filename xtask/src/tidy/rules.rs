@@ -23,9 +23,17 @@ pub fn findings(specification: &str, files: &[File]) -> Vec<String> {
         .iter()
         .filter(|file| matches!(file.extension(), "rs" | "py" | "sh" | "yml" | "yaml"))
     {
+        let mut in_test = file.extension() != "rs" || is_of_tests(&file.path);
         for (number, line) in (1..).zip(file.text.lines()) {
+            // Unit tests stand at the foot of their file.
+            in_test |= line.trim_start().starts_with("#[cfg(test)]");
             for id in checks(line) {
-                if rules.contains_key(id) {
+                if !in_test {
+                    findings.push(format!(
+                        "{}:{number}: {MARK} stands outside of a test",
+                        file.path
+                    ));
+                } else if rules.contains_key(id) {
                     checked.insert(id.to_owned());
                 } else {
                     findings.push(format!(
@@ -45,6 +53,15 @@ pub fn findings(specification: &str, files: &[File]) -> Vec<String> {
         }
     }
     findings
+}
+
+/// Whether the whole file is one of tests.
+fn is_of_tests(path: &str) -> bool {
+    path.split(['/', '.']).any(|part| {
+        matches!(part, "tests" | "fuzz" | "conformance" | "suite")
+            || part.ends_with("_tests")
+            || part.ends_with("_test")
+    })
 }
 
 fn parse(specification: &str) -> (BTreeMap<String, Rule>, Vec<String>) {
@@ -109,7 +126,7 @@ mod tests {
 
     fn file(text: &str) -> File {
         File {
-            path: "a.rs".to_owned(),
+            path: "tests/a.rs".to_owned(),
             text: text.replace('@', MARK),
         }
     }
@@ -141,7 +158,20 @@ mod tests {
         assert!(
             found
                 .iter()
-                .all(|line| line.starts_with("a.rs:2: ") && line.contains("ASK-9"))
+                .all(|line| line.starts_with("tests/a.rs:2: ") && line.contains("ASK-9"))
+        );
+    }
+
+    #[test]
+    fn a_check_outside_of_a_test_proves_nothing() {
+        let mut file = file("// @ ASK-1\n#[cfg(test)]\n// @ ASK-2");
+        file.path = "src/a.rs".to_owned();
+        let found = findings("- **ASK-1** one\n- **ASK-2** two\n", &[file]);
+        assert_eq!(found.len(), 2);
+        assert!(
+            found
+                .iter()
+                .all(|line| line.starts_with("src/a.rs:1: ") || line.contains("ASK-1"))
         );
     }
 

@@ -6,7 +6,6 @@ use serde_json::Value;
 /// The first member that is set although it is not served, by its path in the request; the answer to it is 501.
 ///
 /// What is absent, `null` or empty (zero and `false` included) asks for nothing and is fine.
-// check: ENV-10
 #[must_use]
 pub fn unserved_member(request: &CreateEnvironment) -> Option<&'static str> {
     let spec = &request.spec;
