@@ -1,13 +1,15 @@
 //! Where environments run: the backend trait, the sandbox, one conformance suite.
 //!
 //! [`Backend`] makes, finds and ends environments; [`Guest`] is one of them. Both are object safe, so an
-//! orchestrator holds `Arc<dyn Backend>` and never knows what is behind it. `Sandbox` is the
+//! orchestrator holds `Arc<dyn Backend>` and never knows what is behind it. [`sandbox::Sandbox`] is the
 //! backend made of Linux namespaces.
 //!
 //! A program that embeds the sandbox calls [`maybe_run_stage`] first thing in `main`, before any thread exists.
 
+mod client;
 mod error;
 mod guest;
+pub mod sandbox;
 mod spec;
 
 pub use error::{BackendError, CallError};
@@ -16,10 +18,13 @@ pub use fuse_guest_api::{
     message::Phase,
 };
 pub use guest::{Backend, BoxFuture, ExecOutcome, ExecSpec, FileContent, Guest};
+pub use sandbox::Sandbox;
 pub use spec::{EnvId, EnvSpec, InitialFile, Limits, Network, StartupScript};
 
 /// Takes the process over when it was started as a stage of the sandbox; returns at once otherwise.
 ///
-/// Every program that embeds `Sandbox` calls it as the first thing in `main`: the sandbox starts
+/// Every program that embeds [`sandbox::Sandbox`] calls it as the first thing in `main`: the sandbox starts
 /// `/proc/self/exe` again for each environment, since only a process with a single thread may enter a user namespace.
-pub fn maybe_run_stage() {}
+pub fn maybe_run_stage() {
+    sandbox::maybe_run_stage();
+}
