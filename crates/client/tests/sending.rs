@@ -8,6 +8,7 @@ use fuse_client::{ActorLabel, Client, Error, HumanRequest, InterventionFilter, S
 use serde_json::json;
 use support::{ENV, INT, Server, Step, decided, ok, pending, ran, refused, soon};
 
+// check: WAIT-8
 #[tokio::test]
 async fn a_read_is_tried_again_and_gives_up_in_the_end() {
     let server = Server::start([Step::Drop, Step::Text(503, "down"), ok(pending("ask"))]).await;
@@ -25,6 +26,7 @@ async fn a_read_is_tried_again_and_gives_up_in_the_end() {
     assert!(server.is_done());
 }
 
+// check: WAIT-8
 #[tokio::test]
 async fn a_command_whose_answer_was_lost_is_not_sent_again() {
     for step in [
@@ -42,6 +44,7 @@ async fn a_command_whose_answer_was_lost_is_not_sent_again() {
     }
 }
 
+// check: WAIT-8
 #[tokio::test]
 async fn nothing_that_changes_something_is_sent_again() {
     let server = Server::start([Step::Drop, Step::Drop, Step::Drop, Step::Drop]).await;

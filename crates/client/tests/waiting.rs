@@ -15,6 +15,7 @@ fn settled() -> Step {
     ok(value)
 }
 
+// check: WAIT-6
 #[tokio::test]
 async fn a_held_exec_returns_the_result_of_the_approved_command() {
     let server = Server::start([
@@ -36,6 +37,7 @@ async fn a_held_exec_returns_the_result_of_the_approved_command() {
     assert_eq!(server.seen()[0].body, json!({ "cmd": ["git", "push"] }));
 }
 
+// check: INV-11
 #[tokio::test]
 async fn a_wait_survives_dropped_connections_and_a_restarting_server() {
     let server = Server::start([
@@ -72,6 +74,7 @@ async fn a_wait_on_an_unreachable_server_ends_after_the_deadline() {
     assert!(matches!(error, Error::Transport { .. }), "{error:?}");
 }
 
+// check: WAIT-7
 #[tokio::test]
 async fn a_rejected_exec_is_an_error_with_the_reason() {
     for state in ["rejected", "expired", "cancelled"] {
@@ -107,6 +110,7 @@ async fn an_approved_exec_that_may_have_run_is_an_error() {
     );
 }
 
+// check: WAIT-7
 #[tokio::test]
 async fn without_waiting_a_held_exec_returns_the_pending_intervention() {
     for whole_client in [false, true] {
@@ -231,6 +235,7 @@ async fn a_denied_exec_names_the_gate() {
     assert_eq!(error.to_string(), "no such luck");
 }
 
+// check: WAIT-6
 #[tokio::test]
 async fn a_question_is_raised_once_and_waited_on() {
     let server = Server::start([

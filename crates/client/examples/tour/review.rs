@@ -1,5 +1,7 @@
+use std::time::Duration;
+
 use fuse_client::api::intervention::{RejectRequest, ReviewFormat};
-use fuse_client::{Client, Error, ReviewRequest};
+use fuse_client::{Client, Error, InterventionFilter, ReviewRequest};
 
 /// An agent submits a file and gets a verdict on it.
 pub async fn review(client: &Client, env: &str) -> Result<String, Error> {
@@ -13,25 +15,27 @@ pub async fn review(client: &Client, env: &str) -> Result<String, Error> {
         .format(ReviewFormat::Text)
         .message("safe to run online?");
     let submit = environments.request_review(env, submitted);
+
+    // What a person does meanwhile.
     let reject = async {
-        let (id, seen) = loop {
-            let page = client.interventions().list(&Default::default()).await?;
-            let mut reviews = page
-                .interventions
-                .into_iter()
-                .filter(|i| i.env_id.as_str() == env);
-            if let Some(review) = reviews.next() {
-                break (review.id, review.payload_hash);
+        let filter = InterventionFilter {
+            env: Some(env.to_owned()),
+            ..InterventionFilter::default()
+        };
+        let seen = loop {
+            let page = client.interventions().list(&filter).await?;
+            if let Some(review) = page.interventions.into_iter().next() {
+                break review;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         };
         let verdict = RejectRequest {
             reason: Some("use an index instead".to_owned()),
             // Refused if this is no longer what the person saw.
-            payload_hash: Some(seen),
+            payload_hash: Some(seen.payload_hash),
             ..RejectRequest::default()
         };
-        client.interventions().reject_with(&id, &verdict).await
+        client.interventions().reject_with(&seen.id, &verdict).await
     };
     let (verdict, _) = tokio::try_join!(submit, reject)?;
     assert!(!verdict.approved);
