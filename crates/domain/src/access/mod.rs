@@ -2,6 +2,7 @@
 
 pub mod actor;
 pub mod decide;
+pub mod mint;
 
 use crate::refusal::Refusal;
 use actor::ActorHeader;

@@ -1,0 +1,112 @@
+//! API keys (spec: "Access").
+
+use super::{App, AppResult};
+use fuse_api::ids::KeyId;
+use fuse_api::keys::{CreateKey, CreatedKey, KeyList, KeySecret};
+use fuse_api::routes::Access;
+use fuse_domain::access::{Credential, KeyFacts, Presented, mint};
+use fuse_domain::refusal::{Refusal, What};
+use fuse_store::KeyRow;
+use rand::Rng;
+use sha2::{Digest, Sha256};
+
+impl App {
+    /// Proves a bearer token.
+    ///
+    /// # Errors
+    /// [`Refusal::Unauthenticated`] where it is no valid credential; the database's own errors.
+    pub async fn authenticate(&self, bearer: Option<&str>) -> AppResult<Credential> {
+        let token = bearer.ok_or(Refusal::Unauthenticated)?;
+        if self.master.is(token) {
+            return Ok(Credential::Master);
+        }
+        if !token.starts_with(KeySecret::PREFIX) {
+            return Err(Refusal::Unauthenticated.into());
+        }
+        let row = self
+            .store
+            .find_key(&digest(token))
+            .await?
+            .ok_or(Refusal::Unauthenticated)?;
+        let now = self.now();
+        let key = row.key;
+        if key.revoked_at.is_some() || key.expires_at.is_some_and(|at| at <= now) {
+            return Err(Refusal::Unauthenticated.into());
+        }
+        Ok(Credential::Key(KeyFacts {
+            id: key.id,
+            label: key.label,
+            scopes: key.scopes,
+            env_id: key.env_id,
+            actor: key.actor,
+        }))
+    }
+
+    /// Makes a key. Its secret is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// See [`super::AppError`].
+    pub async fn create_key(&self, who: &Presented, body: CreateKey) -> AppResult<CreatedKey> {
+        who.admit(Access::Mint)?;
+        let label = mint::full_access(&body)?;
+        let mut secret = [0_u8; 32];
+        rand::rng().fill_bytes(&mut secret);
+        let secret = format!("{}{}", KeySecret::PREFIX, hex::encode(secret));
+        let info = fuse_api::keys::Key {
+            id: KeyId::from_uuid(uuid::Uuid::now_v7()),
+            label,
+            scopes: Vec::new(),
+            env_id: None,
+            expires_at: None,
+            actor: None,
+            created_at: self.now(),
+            revoked_at: None,
+        };
+        let row = KeyRow {
+            key: info.clone(),
+            env_uid: None,
+            first_used_at: None,
+        };
+        self.store.insert_key(&row, &digest(&secret)).await?;
+        Ok(CreatedKey {
+            key: KeySecret(secret),
+            info,
+        })
+    }
+
+    /// A page of keys, newest first.
+    ///
+    /// # Errors
+    /// See [`super::AppError`].
+    pub async fn list_keys(
+        &self,
+        who: &Presented,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> AppResult<KeyList> {
+        who.admit(Access::Master)?;
+        let page = self.store.list_keys(limit, cursor).await?;
+        Ok(KeyList {
+            api_keys: page.items.into_iter().map(|row| row.key).collect(),
+            next_cursor: page.next,
+        })
+    }
+
+    /// Revokes a key. Revoking it again is fine.
+    ///
+    /// # Errors
+    /// See [`super::AppError`].
+    pub async fn revoke_key(&self, who: &Presented, id: &KeyId) -> AppResult<()> {
+        let known = self.store.get_key(id).await?.is_some();
+        who.admit(Access::Master)?;
+        if !known {
+            return Err(Refusal::NotFound(What::Key).into());
+        }
+        self.store.revoke_key(id, self.now()).await?;
+        Ok(())
+    }
+}
+
+fn digest(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}

@@ -1,0 +1,90 @@
+//! The end of an environment: its interventions are cancelled first, on record, then its guest is removed.
+
+use super::homes::backend_id;
+use super::{App, AppError, AppResult, Outcome};
+use fuse_api::environment::EnvState;
+use fuse_api::ids::EnvId;
+use fuse_api::routes::Access;
+use fuse_domain::access::Presented;
+use fuse_domain::intervention::end;
+use fuse_domain::refusal::Refusal;
+use fuse_store::EnvironmentRow;
+use std::sync::Arc;
+
+/// The states that an environment may be destroyed from.
+const ALIVE: [EnvState; 4] = [
+    EnvState::Provisioning,
+    EnvState::Running,
+    EnvState::Draining,
+    EnvState::Failed,
+];
+
+impl App {
+    /// Destroys an environment. What is pending in it is cancelled (spec: "Invariants").
+    ///
+    /// # Errors
+    /// See [`super::AppError`].
+    pub async fn destroy_environment(
+        self: &Arc<Self>,
+        who: &Presented,
+        id: &EnvId,
+    ) -> AppResult<()> {
+        let row = self.environment(id).await?;
+        who.admit(Access::Full)?;
+        let app = Arc::clone(self);
+        tokio::spawn(async move {
+            app.close_and_remove(&row, "the environment was destroyed")
+                .await
+        })
+        .await
+        .map_err(|e| AppError::Internal(format!("destroying an environment: {e}")))?
+    }
+
+    /// Takes an environment out of service on record, then removes its guest. Going on after a crash is the driver's.
+    pub(crate) async fn close_and_remove(&self, row: &EnvironmentRow, why: &str) -> AppResult<()> {
+        let change = end::close(
+            row.uid.clone(),
+            &ALIVE,
+            EnvState::Destroying,
+            why,
+            self.now(),
+        );
+        match self.commit(change).await? {
+            Outcome::Done(_) => {}
+            Outcome::Conflict => {
+                // Somebody else is destroying it, or has.
+                let state = self
+                    .store
+                    .get_environment_by_uid(&row.uid)
+                    .await?
+                    .map_or(EnvState::Destroyed, |now| now.state);
+                if state != EnvState::Destroying {
+                    return Err(Refusal::NotFound(fuse_domain::refusal::What::Environment).into());
+                }
+            }
+        }
+        self.remove(row).await
+    }
+
+    /// Removes the guest of an environment that is out of service, and says so on record.
+    pub(crate) async fn remove(&self, row: &EnvironmentRow) -> AppResult<()> {
+        if row.host_id != self.host_id {
+            // Its own host's driver sees the state and removes it.
+            return Ok(());
+        }
+        self.homes.forget(&row.uid);
+        self.backend
+            .destroy(&backend_id(&row.uid)?)
+            .await
+            .map_err(|e| AppError::Unavailable(format!("removing {}: {e}", row.id)))?;
+        let gone = end::close(
+            row.uid.clone(),
+            &[EnvState::Destroying],
+            EnvState::Destroyed,
+            "the environment was destroyed",
+            self.now(),
+        );
+        self.commit(gone).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Reading and waiting. A read past the deadline expires the intervention on the spot (spec: "Invariants").
+
+use super::{App, AppResult, Outcome};
+use fuse_api::ids::{EnvId, InterventionId};
+use fuse_api::intervention::{Intervention, InterventionList, Kind, State};
+use fuse_api::keys::Scope;
+use fuse_api::routes::Access;
+use fuse_domain::access::Presented;
+use fuse_domain::intervention::{Record, end};
+use fuse_domain::refusal::{Refusal, What};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Which interventions a list shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InterventionFilter {
+    /// Of this environment only.
+    pub env: Option<EnvId>,
+    /// In this state only; none shows all.
+    pub state: Option<State>,
+    /// Of this kind only.
+    pub kind: Option<Kind>,
+    /// Raised or decided by this actor only.
+    pub actor: Option<String>,
+    /// How many at most.
+    pub limit: u32,
+    /// Where the page before ended.
+    pub cursor: Option<String>,
+}
+
+impl App {
+    /// A page of interventions, newest first.
+    ///
+    /// # Errors
+    /// See [`super::AppError`].
+    pub async fn list_interventions(
+        &self,
+        who: &Presented,
+        filter: InterventionFilter,
+    ) -> AppResult<InterventionList> {
+        who.admit(Access::Scoped(Scope::Read))?;
+        // What is due counts as expired in every answer, also in one that was asked for a moment after the deadline.
+        self.expire_due().await?;
+        let page = self
+            .store
+            .list_interventions(
+                &fuse_store::InterventionFilter {
+                    env_id: filter.env,
+                    env_uids: None,
+                    state: filter.state,
+                    kind: filter.kind,
+                    actor: filter.actor,
+                },
+                filter.limit,
+                filter.cursor.as_deref(),
+            )
+            .await?;
+        Ok(InterventionList {
+            interventions: page.items.into_iter().map(|r| r.view).collect(),
+            next_cursor: page.next,
+        })
+    }
+
+    /// One intervention as it stands.
+    ///
+    /// # Errors
+    /// See [`super::AppError`].
+    pub async fn get_intervention(
+        &self,
+        who: &Presented,
+        id: &InterventionId,
+    ) -> AppResult<Intervention> {
+        let record = self.current(id).await?;
+        who.admit(Access::Scoped(Scope::Read))?;
+        Ok(record.view)
+    }
+
+    /// One intervention, as soon as there is something to say or the wait is over.
+    ///
+    /// # Errors
+    /// See [`super::AppError`].
+    pub async fn wait(
+        &self,
+        who: &Presented,
+        id: &InterventionId,
+        wait: Duration,
+    ) -> AppResult<Intervention> {
+        // Listening comes before reading, so that no change falls between the two.
+        let mut listener = self.wake.listen(id);
+        let record = self.current(id).await?;
+        who.admit(Access::Scoped(Scope::Read))?;
+        if record.is_settled() {
+            return Ok(record.view);
+        }
+        let _parked = self.metrics.park();
+        let heard = listener.settled(wait, &mut self.stopping()).await;
+        drop(listener);
+        match heard {
+            Some(newest) => Ok(Arc::unwrap_or_clone(newest).view),
+            None if record.is_due(self.now()) => Ok(self.current(id).await?.view),
+            None => Ok(record.view),
+        }
+    }
+
+    /// The record as it stands, expired on the spot where its deadline has passed.
+    pub(crate) async fn current(&self, id: &InterventionId) -> AppResult<Record> {
+        for _ in 0..super::ATTEMPTS {
+            let record = self
+                .store
+                .get_intervention(id)
+                .await?
+                .ok_or(Refusal::NotFound(What::Intervention))?;
+            let now = self.now();
+            if !record.is_due(now) {
+                return Ok(record);
+            }
+            if let Outcome::Done(mut records) = self
+                .commit(end::expire(&end::Due::from(&record), now))
+                .await?
+                && let Some(expired) = records.pop()
+            {
+                self.act_on(&expired);
+                return Ok(Arc::unwrap_or_clone(expired));
+            }
+        }
+        Err(super::AppError::Unavailable(
+            "too many changes at once to the same intervention; try again".into(),
+        ))
+    }
+}

@@ -1,0 +1,107 @@
+//! Puts an orchestrator together from checked settings: database, backend, loops.
+
+use crate::app::{App, MasterToken, Parts};
+use crate::instance::{Instance, host_id};
+use crate::metrics::Metrics;
+use crate::reconcile;
+use fuse_backend::Sandbox;
+use fuse_store::{OpenError, Sealer, Store, StoreConfig};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// How many entries at the end of the audit log are checked at start.
+const TAIL: u32 = 1_000;
+
+/// What an orchestrator is made of.
+pub struct Settings {
+    /// Database, environments, images.
+    pub data_dir: PathBuf,
+    /// `postgres://…` or `sqlite:PATH`.
+    pub database_url: String,
+    /// What contents are sealed with.
+    pub sealer: Sealer,
+    /// Whether that is a key, not the clear.
+    pub sealing: bool,
+    /// The operator's root credential.
+    pub master: MasterToken,
+}
+
+/// Why an orchestrator does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error("the data directory {path} cannot be used: {source}")]
+    DataDir {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The database or its key does not fit.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// Environments cannot be kept.
+    #[error(transparent)]
+    Backend(#[from] fuse_backend::BackendError),
+}
+
+/// An orchestrator whose loops run.
+pub struct Running {
+    /// The verbs.
+    pub app: Arc<App>,
+    loops: JoinSet<()>,
+}
+
+/// Opens everything and starts the loops.
+///
+/// # Errors
+/// See [`StartError`].
+pub async fn assemble(settings: Settings) -> Result<Running, StartError> {
+    let io = |source| StartError::DataDir {
+        path: settings.data_dir.display().to_string(),
+        source,
+    };
+    let instance = Instance::register(&settings.data_dir).map_err(io)?;
+    let host_id = host_id(&settings.data_dir).map_err(io)?;
+    let metrics = Metrics::new();
+    let (store, heard) = Store::open(&StoreConfig {
+        database_url: settings.database_url,
+        sealer: settings.sealer,
+    })
+    .await?;
+    match store.check_tail(TAIL).await {
+        Ok(Ok(head)) => tracing::info!(seq = head.seq, "the end of the audit log holds"),
+        Ok(Err(broken)) => {
+            // What people decide has to go on; that the log was tampered with is said loudly and does not go away.
+            metrics.set_chain_broken(true);
+            tracing::error!("{broken}");
+        }
+        Err(error) => tracing::error!(%error, "the end of the audit log could not be checked"),
+    }
+    let backend = Sandbox::new(settings.data_dir)?;
+    let (app, ready) = App::new(Parts {
+        store,
+        backend: Arc::new(backend),
+        metrics,
+        instance,
+        host_id,
+        master: settings.master,
+        sealing: settings.sealing,
+    });
+    let app = Arc::new(app);
+    let loops = reconcile::start(&app, heard, ready);
+    Ok(Running { app, loops })
+}
+
+impl Running {
+    /// Ends the loops. What is under way in a guest goes on there; what is on record is taken up by the next process.
+    pub async fn stop(mut self) {
+        self.app.shutdown();
+        let ended = async { while self.loops.join_next().await.is_some() {} };
+        // Loops that listen for work have no end of their own.
+        let _ = tokio::time::timeout(Duration::from_millis(500), ended).await;
+        self.loops.abort_all();
+    }
+}

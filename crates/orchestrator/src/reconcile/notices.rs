@@ -1,0 +1,106 @@
+//! What the store hears is told to waiters, to event streams and to the runner of approved actions.
+
+use crate::app::App;
+use fuse_api::environment::EnvState;
+use fuse_api::ids::InterventionId;
+use fuse_api::intervention::State;
+use fuse_domain::intervention::{EnvUid, Record, RunState};
+use fuse_store::{Notice, Notices};
+use std::sync::Arc;
+
+pub(super) async fn run(app: Arc<App>, mut heard: Notices) {
+    while let Some(notice) = heard.recv().await {
+        match notice {
+            Notice::Changed(record) => {
+                count(&app, &record);
+                spread(&app, &record);
+            }
+            Notice::Remote(id) => {
+                let app = Arc::clone(&app);
+                tokio::spawn(async move { read_again(&app, &id).await });
+            }
+            Notice::Environment { uid, id: _, state } => environment(&app, &uid, state).await,
+            Notice::Resync => {
+                let app = Arc::clone(&app);
+                tokio::spawn(async move { resync(&app).await });
+            }
+        }
+    }
+}
+
+fn spread(app: &App, record: &Arc<Record>) {
+    app.wake.publish(record);
+    match record.run {
+        RunState::Nothing => app.events.intervention(record),
+        RunState::Ready => {
+            app.events.intervention(record);
+            app.act_on(record);
+        }
+        // The action's own progress is no news of the intervention's state.
+        RunState::Started(_) | RunState::Done => {}
+    }
+}
+
+fn count(app: &App, record: &Record) {
+    match (record.view.state, &record.run) {
+        (State::Pending, _) => app.metrics.raised(record.view.kind),
+        (_, RunState::Started(_) | RunState::Done) => {}
+        (State::Approved | State::Rejected, _) => {
+            if let Some(decision) = &record.view.decision {
+                app.metrics.decided(decision.outcome);
+            }
+        }
+        (State::Expired, _) => {
+            let at = record.view.resolved_at.unwrap_or(record.view.deadline);
+            let late = at
+                .as_micros()
+                .saturating_sub(record.view.deadline.as_micros());
+            app.metrics.expired(std::time::Duration::from_micros(
+                u64::try_from(late).unwrap_or(0),
+            ));
+        }
+        (State::Cancelled, _) => app.metrics.cancelled(1),
+    }
+}
+
+/// It changed elsewhere, or here with content too large to hand around.
+async fn read_again(app: &App, id: &InterventionId) {
+    match app.store.get_intervention(id).await {
+        Ok(Some(record)) => spread(app, &Arc::new(record)),
+        Ok(None) => {}
+        // A waiter's own next read tells it; nothing is lost.
+        Err(error) => tracing::warn!(%id, %error, "a change elsewhere could not be read"),
+    }
+}
+
+async fn environment(app: &App, uid: &EnvUid, state: EnvState) {
+    let error = match state {
+        EnvState::Failed => match app.store.get_environment_by_uid(uid).await {
+            Ok(row) => row.and_then(|row| row.error),
+            Err(_) => None,
+        },
+        EnvState::Provisioning
+        | EnvState::Running
+        | EnvState::Draining
+        | EnvState::Destroying
+        | EnvState::Destroyed => None,
+    };
+    app.events.state(uid, state, error);
+    match state {
+        EnvState::Destroyed | EnvState::Failed => app.homes.forget(uid),
+        EnvState::Provisioning | EnvState::Running | EnvState::Draining | EnvState::Destroying => {}
+    }
+}
+
+/// Changes may have been missed: ask once for everything that somebody waits for.
+async fn resync(app: &App) {
+    let awaited = app.wake.awaited();
+    match app.store.settled_among(&awaited).await {
+        Ok(settled) => {
+            for id in settled {
+                read_again(app, &id).await;
+            }
+        }
+        Err(error) => tracing::warn!(%error, "reading again what is waited for failed"),
+    }
+}
