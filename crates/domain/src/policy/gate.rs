@@ -1,5 +1,7 @@
 //! A gate made ready to be asked.
 
+use std::collections::HashSet;
+
 use fuse_api::hitl::{Decide, Gate, GateMode, GateOn, GrantReach};
 
 use super::matching::argv::{Doubt, Readings};
@@ -160,13 +162,10 @@ impl Matcher {
                 Doubt::Anything => true,
                 Doubt::Words => {
                     programs.is_empty()
-                        || readings.words().any(|word| names(programs, word))
-                        || readings
-                            .iter()
-                            .any(|reading| names(programs, reading.program()))
+                        || readings.words().any(|word| names(programs, basename(word)))
                 }
                 Doubt::None => readings.iter().any(|reading| {
-                    (programs.is_empty() || names(programs, reading.program()))
+                    (programs.is_empty() || names(programs, reading.name))
                         && (reading.open
                             || in_order(args, reading.args().iter().map(String::as_str)))
                 }),
@@ -224,12 +223,49 @@ impl Matcher {
     }
 }
 
-fn names(programs: &[String], word: &str) -> bool {
-    let name = basename(word);
+fn names(programs: &[String], name: &str) -> bool {
     programs.iter().any(|program| program == name)
 }
 
 /// Whether the wanted words stand among the given ones in this order.
 fn in_order<'a>(wanted: &[String], mut given: impl Iterator<Item = &'a str>) -> bool {
     wanted.iter().all(|word| given.any(|arg| arg == word))
+}
+
+/// What the exec gates of a policy look for, to pass over the many commands that none of them concerns.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Interest {
+    programs: HashSet<String>,
+    any_program: bool,
+}
+
+impl Interest {
+    pub(super) fn of(gates: &[PolicyGate]) -> Self {
+        let mut interest = Self::default();
+        for gate in gates {
+            match &gate.matcher {
+                Matcher::Command { programs, .. } => {
+                    interest.any_program |= programs.is_empty();
+                    interest.programs.extend(programs.iter().cloned());
+                }
+                Matcher::ShellText
+                | Matcher::Unlisted
+                | Matcher::Lifecycle(_)
+                | Matcher::Computer { .. }
+                | Matcher::Stall { .. }
+                | Matcher::Expiry { .. } => {}
+            }
+        }
+        interest
+    }
+
+    /// Whether some gate may concern the command. A `false` is certain.
+    pub(super) fn in_argv(&self, readings: &Readings<'_>) -> bool {
+        self.any_program
+            || readings.shell_text
+            || readings.doubt > Doubt::None
+            || readings
+                .iter()
+                .any(|reading| self.programs.contains(reading.name))
+    }
 }

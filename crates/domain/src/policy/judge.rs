@@ -109,7 +109,11 @@ impl Policy {
         match action {
             ExecAction::Argv(argv) => {
                 let readings = Readings::of(argv);
-                let mut verdict = self.collect(|gate| gate.matcher.concerns_argv(&readings));
+                let mut verdict = if self.interest.in_argv(&readings) {
+                    self.collect(|gate| gate.matcher.concerns_argv(&readings))
+                } else {
+                    Verdict::default()
+                };
                 self.apply_allowlist(&mut verdict, |list| list.passes_argv(&readings));
                 verdict
             }

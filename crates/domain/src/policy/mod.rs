@@ -34,6 +34,7 @@ pub const EXEC_DEFAULT: &str = "exec.default";
 pub struct Policy {
     block: HitlBlock,
     gates: Vec<PolicyGate>,
+    interest: gate::Interest,
     allowlist: Option<(allowlist::Allowlist, PolicyGate)>,
 }
 
@@ -91,12 +92,14 @@ impl Policy {
         if !violations.is_empty() {
             return Err(violations);
         }
+        let gates: Vec<_> = block
+            .gates
+            .iter()
+            .map(|gate| PolicyGate::compile(gate, block.timeout_seconds))
+            .collect();
         Ok(Self {
-            gates: block
-                .gates
-                .iter()
-                .map(|gate| PolicyGate::compile(gate, block.timeout_seconds))
-                .collect(),
+            interest: gate::Interest::of(&gates),
+            gates,
             allowlist: block.exec.as_ref().map(|exec| {
                 let gate = PolicyGate {
                     name: EXEC_DEFAULT.to_owned(),

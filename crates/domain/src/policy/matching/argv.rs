@@ -15,6 +15,8 @@ const ROOM: usize = 2 * DEPTH + 1;
 pub(in crate::policy) struct Reading<'a> {
     /// The program and its arguments; never empty.
     pub words: &'a [String],
+    /// The program's basename.
+    pub name: &'a str,
     /// Its part in the whole.
     pub role: Role,
     /// Input adds arguments to it.
@@ -78,6 +80,8 @@ struct Span {
     /// 0 is the argv itself, `n` the `n`th rewriting of it.
     source: usize,
     start: usize,
+    /// Where the basename starts in the program.
+    name: usize,
     role: Role,
     open: bool,
 }
@@ -95,6 +99,7 @@ impl Span {
 const EMPTY: Span = Span {
     source: 0,
     start: 0,
+    name: 0,
     role: Role::Program,
     open: false,
 };
@@ -117,10 +122,14 @@ impl<'a> Readings<'a> {
 
     /// The readings, outermost first; there is at least one.
     pub fn iter(&self) -> impl Iterator<Item = Reading<'_>> {
-        self.spans[..self.len].iter().map(|span| Reading {
-            words: span.words(self.argv, &self.rewritten),
-            role: span.role,
-            open: span.open,
+        self.spans[..self.len].iter().map(|span| {
+            let words = span.words(self.argv, &self.rewritten);
+            Reading {
+                words,
+                name: words.first().map_or("", |program| &program[span.name..]),
+                role: span.role,
+                open: span.open,
+            }
         })
     }
 
@@ -130,8 +139,10 @@ impl<'a> Readings<'a> {
     }
 
     fn push(&mut self, span: Span, role: Role) {
+        let program = span.words(self.argv, &self.rewritten).first();
+        let name = program.map_or(0, |program| program.len() - basename(program).len());
         if let Some(place) = self.spans.get_mut(self.len) {
-            *place = Span { role, ..span };
+            *place = Span { name, role, ..span };
             self.len += 1;
         }
     }

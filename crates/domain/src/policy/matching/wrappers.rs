@@ -6,7 +6,10 @@ use super::variables::runs_programs;
 
 /// The last part of a path.
 pub(in crate::policy) fn basename(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    match path.bytes().rposition(|b| b == b'/') {
+        Some(slash) => &path[slash + 1..],
+        None => path,
+    }
 }
 
 /// The wrapper that a program word names, wherever it lies.

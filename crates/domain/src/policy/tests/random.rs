@@ -201,6 +201,22 @@ proptest! {
         }
     }
 
+    // check: GATE-3
+    #[test]
+    fn no_gate_is_passed_over_that_concerns_the_command(argv in command()) {
+        // Without a gate for any program, so that most commands take the short way.
+        let policy = gates(json!([
+            {"name":"git","on":"exec","match":{"program":"git","args":["push"]}},
+            {"name":"sudo","on":"exec","match":{"program":["sudo","nice"]}},
+            {"name":"shell","on":"exec","match":{"shell":true}},
+        ]));
+        let readings = matching::argv::Readings::of(&argv);
+        let each: Vec<&str> = policy.gates().iter().filter(|gate| gate.matcher.concerns_argv(&readings)).map(|gate| gate.name.as_str()).collect();
+        let verdict = policy.judge_exec(ExecAction::Argv(&argv));
+        let held: Vec<&str> = verdict.asks.iter().map(|gate| gate.name.as_str()).collect();
+        prop_assert_eq!(held, each);
+    }
+
     #[test]
     fn any_bytes_are_judged_without_a_panic(argv in vec(vec(any::<u8>(), 0..12).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()), 0..6), text in ".{0,20}") {
         let policy = gate_words();
