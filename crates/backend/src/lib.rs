@@ -7,6 +7,8 @@
 //! A program that embeds the sandbox calls [`maybe_run_stage`] first thing in `main`, before any thread exists.
 
 mod client;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 mod guest;
 pub mod sandbox;

@@ -1,42 +1,146 @@
-//! smoke
-use fuse_backend::*;
-use std::time::Instant;
-#[tokio::main]
-async fn smoke() {
-    let dir = std::env::args().nth(1).unwrap();
-    let b = Sandbox::new(&dir).unwrap();
-    for i in 0..3 {
-        let t = Instant::now();
-        let id = EnvId::new(format!("e{i}")).unwrap();
-        let g = b.create(EnvSpec::new(id.clone())).await;
-        println!("create {:?} {:?}", t.elapsed(), g.as_ref().err());
-        let Ok(g) = g else { return };
-        for c in [
-            "true",
-            "true",
-            "id; ls -la / /etc /root /home; cat /proc/1/root/etc/shadow; ps ax; mount; cat /proc/self/status | grep -E 'Cap|NoNew|Seccomp'; touch /usr/local/bin/x /usr/bin/y; ip a; df -h; env",
-        ] {
-            let t = Instant::now();
-            let r = g
-                .exec(ExecSpec::new(format!("c{:?}", t), Command::Shell(c.into())))
-                .await;
-            let e = t.elapsed();
-            match r {
-                Ok(o) => println!(
-                    "{e:?} {} {} {}",
-                    o.exit_code,
-                    String::from_utf8_lossy(&o.stdout),
-                    String::from_utf8_lossy(&o.stderr)
-                ),
-                Err(e) => println!("{e:?}"),
-            }
+//! The sandbox against the conformance suite, as root (where the tests run as root) and as an ordinary user, and what
+//! is the sandbox's own.
+//!
+//! It has its own `main`: the sandbox starts this very program again as its stage.
+
+mod own;
+
+use fuse_backend::{Sandbox, conformance, maybe_run_stage};
+use std::{
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Set for a run of this program that is part of another one.
+const ROLE: &str = "FUSE_SANDBOX_TEST_ROLE";
+/// Where such a run keeps its environments.
+const DATA: &str = "FUSE_SANDBOX_TEST_DATA";
+/// Longest time of one case.
+const LIMIT: Duration = Duration::from_secs(150);
+/// A user that no machine knows.
+const USER: u32 = 54_321;
+
+fn main() -> ExitCode {
+    maybe_run_stage();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("no runtime: {error}");
+            return ExitCode::FAILURE;
         }
-        println!("{:?}", g.status().await);
-        let t = Instant::now();
-        println!("destroy {:?} {:?}", b.destroy(&id).await, t.elapsed());
+    };
+    let data = std::env::var_os(DATA).map(PathBuf::from);
+    match (std::env::var(ROLE).as_deref(), data) {
+        (Ok("user"), Some(data)) => report(run(&runtime, "user", &data)),
+        (Ok(role), Some(data)) => runtime.block_on(own::play(role, &data)),
+        _ => report(all(&runtime)),
     }
 }
-fn main() {
-    maybe_run_stage();
-    smoke();
+
+fn report(failed: usize) -> ExitCode {
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Runs everything that this user can, and the ordinary user's part as another one.
+fn all(runtime: &tokio::runtime::Runtime) -> usize {
+    let Ok(directory) = tempfile::tempdir() else {
+        return 1;
+    };
+    let root = nix::unistd::geteuid().is_root();
+    let mut failed = run(
+        runtime,
+        if root { "root" } else { "user" },
+        directory.path(),
+    );
+    if root {
+        failed += match as_user() {
+            Ok(true) => 0,
+            Ok(false) => 1,
+            Err(error) => {
+                println!("as an ordinary user: {error}");
+                1
+            }
+        };
+    }
+    failed
+}
+
+/// Runs this program again as an ordinary user.
+fn as_user() -> std::io::Result<bool> {
+    let directory = tempfile::tempdir()?;
+    std::os::unix::fs::chown(directory.path(), Some(USER), Some(USER))?;
+    // This program may lie where that user may not go.
+    let program = tempfile::Builder::new().prefix("sandbox-test").tempdir()?;
+    let copy = program.path().join("test");
+    std::fs::copy(std::env::current_exe()?, &copy)?;
+    std::fs::set_permissions(
+        program.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )?;
+    let status = Command::new(copy)
+        .args(std::env::args_os().skip(1))
+        .env(ROLE, "user")
+        .env(DATA, directory.path())
+        .current_dir("/")
+        .uid(USER)
+        .gid(USER)
+        .status()?;
+    Ok(status.success())
+}
+
+/// Runs the cases whose names contain what was asked for; answers how many failed.
+fn run(runtime: &tokio::runtime::Runtime, user: &str, data: &Path) -> usize {
+    let filter: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
+    let wanted = |name: &str| filter.is_empty() || filter.iter().any(|f| name.contains(f.as_str()));
+    let place = data.to_owned();
+    let bench = conformance::Bench::new(move || match Sandbox::new(&place) {
+        Ok(sandbox) => Arc::new(sandbox),
+        Err(error) => panic!("{error}"),
+    });
+    let mut failed = 0;
+    let own = own::cases(data);
+    let cases = conformance::cases()
+        .into_iter()
+        .map(|c| (c.name, (c.run)(Arc::clone(&bench))));
+    for (name, case) in cases.chain(own) {
+        if !wanted(name) {
+            continue;
+        }
+        let started = Instant::now();
+        let result = runtime.block_on(async {
+            let task = tokio::spawn(case);
+            tokio::time::timeout(LIMIT, task).await
+        });
+        let verdict = match result {
+            Ok(Ok(())) => "ok",
+            Ok(Err(_)) => "FAILED",
+            Err(_) => "FAILED: it hangs",
+        };
+        failed += usize::from(verdict != "ok");
+        println!(
+            "{user} {name} ... {verdict} ({} ms)",
+            started.elapsed().as_millis()
+        );
+    }
+    let left = std::fs::read_dir(data.join("environments")).map_or(0, Iterator::count);
+    if failed == 0 && left > 0 {
+        println!("{user} left {left} environments behind");
+        failed += 1;
+    }
+    println!("{user}: {failed} failed");
+    failed
 }

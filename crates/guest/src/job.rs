@@ -271,7 +271,7 @@ impl Running {
     /// Waits for its end, reading all it writes.
     ///
     /// Processes that it left behind may still hold its pipes: the second value goes on reading for them.
-    pub fn finish(mut self: Box<Self>, reaper: &Reaper) -> (Outcome, Option<Lingering>) {
+    pub fn finish(mut self, reaper: &Reaper) -> (Outcome, Option<Lingering>) {
         let mut buffer = vec![0; 64 << 10];
         let mut timed_out = false;
         let mut deadline = self.deadline;

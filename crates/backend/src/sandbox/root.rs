@@ -168,6 +168,10 @@ pub fn build(config: &StageConfig, layers: &Layers) -> Step<()> {
             ),
         )?;
         restrict(Path::new(ROOT), MsFlags::empty())?;
+        need(
+            "the environment's layer",
+            fs::set_permissions(ROOT, fs::Permissions::from_mode(0o755)),
+        )?;
         host_trees(layers)?;
     }
     own_directories(config.image.is_none())?;
