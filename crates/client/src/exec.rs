@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 use crate::builder::Client;
 use crate::error::Error;
 use crate::transport::Call;
-use crate::wait::{is_decided, is_settled};
+use crate::wait::{is_decided, is_settled, latest_deadline};
 
 /// How long the server may take beyond the command's own time: gates and their deciders come first.
 const OVERHEAD: Duration = Duration::from_secs(60);
@@ -115,7 +115,10 @@ impl<'a> Exec<'a> {
                         intervention_id: &intervention_id,
                         kind: &kind,
                     });
-                    self.client.poll(&intervention_id, None, is_decided).await?;
+                    let by = latest_deadline();
+                    self.client
+                        .poll(&intervention_id, Some(by), is_decided)
+                        .await?;
                     // The next lock may be there already; without a pause two quick ones would make this loop spin.
                     backoff.pause().await;
                 }

@@ -59,6 +59,11 @@ impl Client {
     }
 }
 
+/// The latest deadline that an intervention can have which exists now.
+pub(crate) fn latest_deadline() -> Timestamp {
+    now().plus_seconds(24 * 60 * 60)
+}
+
 fn now() -> Timestamp {
     let micros = SystemTime::now()
         .duration_since(UNIX_EPOCH)
