@@ -228,6 +228,9 @@ pub struct Payload {
     /// A held, refused or recorded command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<ExecPayload>,
+    /// A held, refused or recorded action on the environment itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<LifecyclePayload>,
     /// Every ask gate that holds the action, in declaration order, where there is more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
@@ -298,6 +301,17 @@ pub struct ExecPayload {
     /// How long it may run, where the caller said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+}
+
+/// An action on the environment itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LifecyclePayload {
+    /// Its name, like `destroy`.
+    pub action: String,
+    /// What it was asked with, where it takes anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Value>,
 }
 
 /// How an intervention ended.

@@ -4,13 +4,15 @@ use super::raise::entry;
 use super::request::{MAX_TEXT, bounded};
 use super::{Record, Resolve, RunState};
 use crate::access::{Caller, decide::may_decide};
-use crate::policy::{ExecAction, Policy, default_grant};
+use crate::policy::{
+    ExecAction, LifecycleAction, Policy, default_grant, exec_digest, lifecycle_digest,
+};
 use crate::refusal::Refusal;
 use crate::transition::{Grant, Transition};
 use fuse_api::audit::AuditEvent;
 use fuse_api::hitl::GrantReach;
 use fuse_api::intervention::{
-    ApproveRequest, Decision, ExecPayload, Kind, Outcome, RejectRequest, State,
+    ApproveRequest, Decision, ExecPayload, Kind, Outcome, Payload, RejectRequest, State,
 };
 use fuse_api::time::Timestamp;
 use std::collections::BTreeMap;
@@ -53,10 +55,18 @@ pub fn approve(
         Kind::Review => useless(record.view.kind, request, &[])?,
         Kind::Exec => {
             useless(record.view.kind, request, &["edited_argv", "grant"])?;
-            let held = held_exec(record, request, policy, now)?;
-            decision.edited_argv = held.edited_argv;
-            decision.grant = Some(held.grant);
-            grants = held.grants;
+            decision.edited_argv = edit(record, request, policy)?;
+            let edited = decision.edited_argv.is_some();
+            let reach = granted_reach(record, request, policy, edited)?;
+            decision.grant = Some(reach);
+            grants = grants_of(record, reach, now);
+            run = RunState::Ready;
+        }
+        Kind::Lifecycle => {
+            useless(record.view.kind, request, &["grant"])?;
+            let reach = granted_reach(record, request, policy, false)?;
+            decision.grant = Some(reach);
+            grants = grants_of(record, reach, now);
             run = RunState::Ready;
         }
         Kind::Secret => {
@@ -72,7 +82,7 @@ pub fn approve(
             ));
         }
         // Nothing raises these yet; a record of them can only come from a later release.
-        Kind::Lifecycle | Kind::Computer | Kind::Stall | Kind::Expiry => {
+        Kind::Computer | Kind::Stall | Kind::Expiry => {
             return Err(Refusal::Unserved(format!(
                 "this release cannot approve an intervention of kind {}",
                 record.view.kind
@@ -230,78 +240,73 @@ fn useless(kind: Kind, request: &ApproveRequest, of_use: &[&str]) -> Result<(), 
     Ok(())
 }
 
-struct HeldApproval {
-    edited_argv: Option<Vec<String>>,
-    grant: GrantReach,
-    grants: Vec<Grant>,
-}
-
-fn held_exec(
+/// The argv that a person writes in place of what was asked for; one that is equal is no edit.
+fn edit(
     record: &Record,
     request: &ApproveRequest,
     policy: Option<&Policy>,
-    now: Timestamp,
-) -> Result<HeldApproval, Refusal> {
-    let held = record.view.payload.exec.clone().unwrap_or_default();
-    let asked: Option<GrantReach> = match request.grant.as_deref() {
-        None => None,
-        Some(text) => Some(reach(text)?),
+) -> Result<Option<Vec<String>>, Refusal> {
+    let Some(argv) = &request.edited_argv else {
+        return Ok(None);
     };
-    let gates = gates_of(record);
-    let edited_argv = match &request.edited_argv {
-        None => None,
-        Some(argv) => {
-            check_argv("edited_argv", argv)?;
-            if held.argv.as_ref() == Some(argv) {
-                None
-            } else {
-                check_edit(record, argv, policy)?;
-                Some(argv.clone())
-            }
-        }
-    };
-    let grant = if edited_argv.is_some() {
-        if matches!(asked, Some(GrantReach::Env | GrantReach::Ttl(_))) {
-            return Err(Refusal::invalid(
+    check_argv("edited_argv", argv)?;
+    let asked = record
+        .view
+        .payload
+        .exec
+        .as_ref()
+        .and_then(|e| e.argv.as_ref());
+    if asked == Some(argv) {
+        return Ok(None);
+    }
+    check_edit(record, argv, policy)?;
+    Ok(Some(argv.clone()))
+}
+
+fn granted_reach(
+    record: &Record,
+    request: &ApproveRequest,
+    policy: Option<&Policy>,
+    edited: bool,
+) -> Result<GrantReach, Refusal> {
+    let asked = request.grant.as_deref().map(reach).transpose()?;
+    if edited {
+        return match asked {
+            None | Some(GrantReach::Once) => Ok(GrantReach::Once),
+            Some(GrantReach::Env | GrantReach::Ttl(_)) => Err(Refusal::invalid(
                 "grant",
                 "an edit cannot carry a grant: it would cover the argv that was asked for; once is allowed",
-            ));
-        }
-        GrantReach::Once
-    } else {
-        asked.unwrap_or_else(|| policy.map_or(GrantReach::Once, |p| by_default(p, &gates)))
-    };
-    let expires_at = match grant {
-        GrantReach::Once => {
-            return Ok(HeldApproval {
-                edited_argv,
-                grant,
-                grants: Vec::new(),
-            });
-        }
+            )),
+        };
+    }
+    Ok(asked
+        .unwrap_or_else(|| policy.map_or(GrantReach::Once, |p| by_default(p, &gates_of(record)))))
+}
+
+/// What an approval grants beyond this once: the same for every gate that held the action.
+fn grants_of(record: &Record, reach: GrantReach, now: Timestamp) -> Vec<Grant> {
+    let expires_at = match reach {
+        GrantReach::Once => return Vec::new(),
         GrantReach::Env => None,
         GrantReach::Ttl(nanos) => Some(Timestamp::from_micros(
             now.as_micros().saturating_add(nanos / 1_000),
         )),
     };
-    let action = exec_digest(&held);
-    let grants = gates
+    let Some(action) = digest(&record.view.payload) else {
+        return Vec::new();
+    };
+    gates_of(record)
         .into_iter()
         .map(|gate| Grant {
             env_uid: record.env_uid.clone(),
             key: action.clone(),
             gate,
-            reach: grant,
+            reach,
             expires_at,
             intervention_id: record.view.id.clone(),
             created_at: now,
         })
-        .collect();
-    Ok(HeldApproval {
-        edited_argv,
-        grant,
-        grants,
-    })
+        .collect()
 }
 
 /// Every gate that holds the action: what a grant is recorded for.
@@ -356,10 +361,18 @@ fn by_default(policy: &Policy, gates: &[String]) -> GrantReach {
         .map_or(GrantReach::Once, |gates| default_grant(&gates))
 }
 
-/// What a grant for this command is looked up by, beside the gate.
+/// What a grant for a held action is looked up by, beside the gate. Only an action of a known kind has one.
 #[must_use]
-pub fn exec_digest(exec: &ExecPayload) -> String {
-    crate::policy::exec_digest(action_of(exec))
+pub fn digest(payload: &Payload) -> Option<String> {
+    match (&payload.exec, &payload.lifecycle) {
+        (Some(exec), None) => Some(exec_digest(action_of(exec))),
+        (None, Some(lifecycle)) => {
+            let params = lifecycle.params.clone().unwrap_or_default();
+            LifecycleAction::parse(&lifecycle.action)
+                .map(|action| lifecycle_digest(action, &params))
+        }
+        (None, None) | (Some(_), Some(_)) => None,
+    }
 }
 
 /// A command as the gates see it.

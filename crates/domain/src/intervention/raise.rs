@@ -8,9 +8,7 @@ use crate::transition::Transition;
 use fuse_api::audit::AuditEvent;
 use fuse_api::hitl::OnTimeout;
 use fuse_api::ids::{EnvId, InterventionId};
-use fuse_api::intervention::{
-    Actor, Decision, ExecPayload, Intervention, Kind, Mode, Outcome, Payload, State,
-};
+use fuse_api::intervention::{Actor, Decision, Intervention, Kind, Mode, Outcome, Payload, State};
 use fuse_api::time::Timestamp;
 
 /// The shortest deadline, in seconds (spec: "Invariants").
@@ -189,19 +187,16 @@ pub fn request_timeout(asked: Option<u64>, allowed: i64) -> Result<i64, Refusal>
     Ok(asked_signed)
 }
 
-/// What a held, refused or recorded command shows.
+/// What a held, refused or recorded action shows beside itself.
 #[must_use]
-pub fn exec_payload(
-    exec: &ExecPayload,
-    gates: Vec<String>,
-    gate_reason: Option<String>,
-) -> Payload {
-    Payload {
-        exec: Some(exec.clone()),
-        gates: if gates.len() > 1 { gates } else { Vec::new() },
-        gate_reason: gate_reason.filter(|r| !r.is_empty()),
-        ..Payload::default()
+pub fn with_gates(mut action: Payload, gates: Vec<String>, gate_reason: &str) -> Payload {
+    if gates.len() > 1 {
+        action.gates = gates;
     }
+    if !gate_reason.is_empty() {
+        action.gate_reason = Some(gate_reason.to_owned());
+    }
+    action
 }
 
 #[cfg(test)]

@@ -1,21 +1,19 @@
 //! A command: gates first, then the guest (spec: "Gates").
 
+use super::gated::Gated;
 use super::homes::{Home, require_running};
-use super::{App, AppError, AppResult, Outcome};
+use super::{App, AppError, AppResult};
 use fuse_api::exec::{ExecRequest, ExecResult};
-use fuse_api::ids::{EnvId, InterventionId};
-use fuse_api::intervention::{Actor, ExecPayload, Intervention, Kind, Mode, Outcome as Decided};
+use fuse_api::ids::EnvId;
+use fuse_api::intervention::{ExecPayload, Intervention};
 use fuse_api::routes::Access;
-use fuse_api::time::Timestamp;
 use fuse_backend::{CallError, Command, ExecOutcome, ExecSpec};
-use fuse_domain::access::{Caller, Presented, actor};
-use fuse_domain::intervention::raise::{Draft, exec_payload, transition};
-use fuse_domain::intervention::{Record, decide, end};
-use fuse_domain::policy::{PolicyGate, Severity, Verdict, deadline_for};
+use fuse_domain::access::{Caller, Credential, Presented};
+use fuse_domain::intervention::raise::transition;
+use fuse_domain::intervention::{Record, decide};
 use fuse_domain::refusal::Refusal;
-use fuse_domain::transition::{Grant, Transition};
+use fuse_domain::transition::Transition;
 use fuse_store::EnvironmentRow;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a command may run where the caller does not say.
@@ -51,9 +49,8 @@ impl App {
         let home = self.home(&row)?;
         if let Some(policy) = &home.policy {
             let verdict = policy.judge_exec(decide::action_of(&asked));
-            if verdict.severity() > Severity::Pass
-                && let Some(held) = self.gated(&caller, &home, &asked, &verdict, now).await?
-            {
+            let action = Gated::exec(&asked);
+            if let Some(held) = self.gated(&caller, &home, &action, &verdict, now).await? {
                 return Ok(ExecAnswer::Held(Box::new(held.view.clone())));
             }
         }
@@ -66,100 +63,6 @@ impl App {
         match outcome? {
             Ok(done) => Ok(ExecAnswer::Done(done)),
             Err(error) => Err(call_failed(&row, &error)),
-        }
-    }
-
-    /// Puts what the gates say on record. Gives the held intervention, or nothing where the command may run.
-    async fn gated(
-        &self,
-        caller: &Caller,
-        home: &Home,
-        asked: &ExecPayload,
-        verdict: &Verdict<'_>,
-        now: Timestamp,
-    ) -> AppResult<Option<Arc<Record>>> {
-        let mut records = Vec::new();
-        for gate in &verdict.notifies {
-            records.push(notify_record(home, caller.actor.clone(), asked, gate, now));
-        }
-        if let Some(gate) = verdict.deny {
-            let reason = gate.denial();
-            let id = fresh_id();
-            records.push(
-                draft(id.clone(), caller, asked, gate, Mode::Deny, Vec::new(), now).resolved(
-                    &home.raise,
-                    Decided::Reject,
-                    reason.clone(),
-                    actor::gate(&gate.name),
-                ),
-            );
-            self.put(transition(records, caller)).await?;
-            self.metrics.denied();
-            return Err(Refusal::denied(&gate.name, reason, &id).into());
-        }
-        let (holding, used) = self.without_granted(home, asked, &verdict.asks).await?;
-        let mut change;
-        if let Some(first) = holding.first() {
-            let gates = holding.iter().map(|g| g.name.clone()).collect();
-            let mut held = draft(fresh_id(), caller, asked, first, Mode::Ask, gates, now);
-            held.timeout_seconds = deadline_for(&holding).unwrap_or_default();
-            records.push(held.pending(&home.raise));
-            change = transition(records, caller);
-            let mut records = self.put(change).await?;
-            self.metrics.held();
-            return records
-                .pop()
-                .map(Some)
-                .ok_or_else(|| AppError::Internal("a hold committed without its record".into()));
-        }
-        change = transition(records, caller);
-        for grant in &used {
-            let env_id = &home.raise.env_id;
-            change
-                .audit
-                .push(end::grant_used(env_id, grant, Kind::Exec, caller, now));
-        }
-        if !change.audit.is_empty() {
-            // What lets an action through is on record before the action is performed.
-            self.put(change).await?;
-        }
-        Ok(None)
-    }
-
-    /// The ask gates that still hold the command, and the grants that let it past the others.
-    async fn without_granted<'g>(
-        &self,
-        home: &Home,
-        asked: &ExecPayload,
-        asks: &[&'g PolicyGate],
-    ) -> AppResult<(Vec<&'g PolicyGate>, Vec<Grant>)> {
-        if asks.is_empty() {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let grants = self
-            .store
-            .live_grants(
-                &home.raise.env_uid,
-                &[decide::exec_digest(asked)],
-                self.now(),
-            )
-            .await?;
-        let granted = |gate: &PolicyGate| grants.iter().find(|g| g.gate == gate.name).cloned();
-        let used = asks.iter().filter_map(|gate| granted(gate)).collect();
-        let holding = asks
-            .iter()
-            .filter(|gate| granted(gate).is_none())
-            .copied()
-            .collect();
-        Ok((holding, used))
-    }
-
-    async fn put(&self, change: Transition) -> AppResult<Vec<Arc<Record>>> {
-        match self.commit(change).await? {
-            Outcome::Done(records) => Ok(records),
-            Outcome::Conflict => Err(AppError::Internal(
-                "a fresh intervention id was taken".into(),
-            )),
         }
     }
 
@@ -182,13 +85,13 @@ impl App {
         let notes: Vec<Record> = verdict
             .notifies
             .iter()
-            .map(|gate| notify_record(home, by.clone(), &edited, gate, now))
+            .map(|gate| Gated::exec(&edited).noted(home, by.clone(), gate, now))
             .collect();
         if notes.is_empty() {
             return;
         }
         let caller = Caller {
-            credential: fuse_domain::access::Credential::Master,
+            credential: Credential::Master,
             actor: by,
             remote_addr: String::new(),
         };
@@ -285,56 +188,4 @@ fn payload_of(body: ExecRequest) -> Result<ExecPayload, Refusal> {
         shell: body.shell,
         timeout_ms: body.timeout_ms,
     })
-}
-
-fn fresh_id() -> InterventionId {
-    InterventionId::from_uuid(uuid::Uuid::now_v7())
-}
-
-fn draft(
-    id: InterventionId,
-    caller: &Caller,
-    asked: &ExecPayload,
-    gate: &PolicyGate,
-    mode: Mode,
-    gates: Vec<String>,
-    now: Timestamp,
-) -> Draft {
-    Draft {
-        id,
-        kind: Kind::Exec,
-        gate: Some((gate.name.clone(), mode)),
-        triggered_by: caller.actor.clone(),
-        payload: exec_payload(asked, gates, reason_of(gate)),
-        now,
-        timeout_seconds: gate.timeout_seconds,
-    }
-}
-
-fn notify_record(
-    home: &Home,
-    by: Actor,
-    asked: &ExecPayload,
-    gate: &PolicyGate,
-    now: Timestamp,
-) -> Record {
-    Draft {
-        id: fresh_id(),
-        kind: Kind::Exec,
-        gate: Some((gate.name.clone(), Mode::Notify)),
-        triggered_by: by,
-        payload: exec_payload(asked, Vec::new(), reason_of(gate)),
-        now,
-        timeout_seconds: gate.timeout_seconds,
-    }
-    .resolved(
-        &home.raise,
-        Decided::Approve,
-        format!("let through and recorded by gate {}", gate.name),
-        actor::gate(&gate.name),
-    )
-}
-
-fn reason_of(gate: &PolicyGate) -> Option<String> {
-    Some(gate.reason.clone()).filter(|reason| !reason.is_empty())
 }

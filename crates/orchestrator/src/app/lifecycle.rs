@@ -1,12 +1,15 @@
 //! The end of an environment: its interventions are cancelled first, on record, then its guest is removed.
 
+use super::gated::Gated;
 use super::homes::backend_id;
 use super::{App, AppError, AppResult, Outcome};
 use fuse_api::environment::EnvState;
 use fuse_api::ids::EnvId;
+use fuse_api::intervention::Intervention;
 use fuse_api::routes::Access;
 use fuse_domain::access::Presented;
 use fuse_domain::intervention::end;
+use fuse_domain::policy::LifecycleAction;
 use fuse_domain::refusal::Refusal;
 use fuse_store::EnvironmentRow;
 use std::sync::Arc;
@@ -19,8 +22,17 @@ const ALIVE: [EnvState; 4] = [
     EnvState::Failed,
 ];
 
+/// What the call of a destroy comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DestroyAnswer {
+    /// It is gone.
+    Done,
+    /// It is held until a person decides.
+    Held(Box<Intervention>),
+}
+
 impl App {
-    /// Destroys an environment. What is pending in it is cancelled (spec: "Invariants").
+    /// Destroys an environment, unless a gate holds or refuses that. What is pending in it is cancelled (spec: "Invariants").
     ///
     /// # Errors
     /// See [`super::AppError`].
@@ -28,16 +40,35 @@ impl App {
         self: &Arc<Self>,
         who: &Presented,
         id: &EnvId,
-    ) -> AppResult<()> {
+    ) -> AppResult<DestroyAnswer> {
+        let now = self.now();
         let row = self.environment(id).await?;
-        who.admit(Access::Full)?;
+        let caller = who.admit(Access::Full)?;
+        // What is being removed already is past every gate.
+        if row.state != EnvState::Destroying {
+            let home = self.home(&row)?;
+            if let Some(policy) = &home.policy {
+                let verdict = policy.judge_lifecycle(LifecycleAction::Destroy);
+                let action = Gated::lifecycle(LifecycleAction::Destroy);
+                if let Some(held) = self.gated(&caller, &home, &action, &verdict, now).await? {
+                    return Ok(DestroyAnswer::Held(Box::new(held.view.clone())));
+                }
+            }
+        }
+        self.destroy(row, "the environment was destroyed").await?;
+        Ok(DestroyAnswer::Done)
+    }
+
+    /// Destroys it whatever becomes of the caller.
+    pub(crate) async fn destroy(
+        self: &Arc<Self>,
+        row: EnvironmentRow,
+        why: &'static str,
+    ) -> AppResult<()> {
         let app = Arc::clone(self);
-        tokio::spawn(async move {
-            app.close_and_remove(&row, "the environment was destroyed")
-                .await
-        })
-        .await
-        .map_err(|e| AppError::Internal(format!("destroying an environment: {e}")))?
+        tokio::spawn(async move { app.close_and_remove(&row, why).await })
+            .await
+            .map_err(|e| AppError::Internal(format!("destroying an environment: {e}")))?
     }
 
     /// Takes an environment out of service on record, then removes its guest. Going on after a crash is the driver's.

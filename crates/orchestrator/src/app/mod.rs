@@ -6,6 +6,7 @@ mod audit;
 mod decide;
 mod environments;
 mod exec;
+mod gated;
 mod homes;
 mod keys;
 mod lifecycle;
@@ -17,6 +18,7 @@ pub use environments::EnvFilter;
 pub use exec::ExecAnswer;
 pub use homes::Home;
 pub(crate) use homes::{backend_id, maker_of};
+pub use lifecycle::DestroyAnswer;
 pub use wait::InterventionFilter;
 
 use crate::events::EventHub;

@@ -1,12 +1,13 @@
-//! Approved commands: each runs at most once, after its approval is on record, and its outcome is put on record too.
+//! Approved actions: each runs at most once, after its approval is on record, and its outcome is put on record too.
 
 use crate::app::{App, AppError, Outcome};
 use fuse_api::environment::EnvState;
 use fuse_api::ids::InterventionId;
-use fuse_api::intervention::ActionResult;
+use fuse_api::intervention::{ActionResult, ExecPayload};
 use fuse_backend::CallError;
 use fuse_domain::intervention::run::{self, Recovery};
 use fuse_domain::intervention::{Record, decide};
+use fuse_domain::policy::LifecycleAction;
 use fuse_store::EnvironmentRow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub async fn run_ready(app: Arc<App>, mut ready: mpsc::UnboundedReceiver<Interve
 }
 
 /// Performs one approved action, unless somebody else does.
-async fn perform(app: &App, id: &InterventionId) -> Result<(), AppError> {
+async fn perform(app: &Arc<App>, id: &InterventionId) -> Result<(), AppError> {
     let Some(record) = app.store.get_intervention(id).await? else {
         return Ok(());
     };
@@ -60,10 +61,49 @@ async fn perform(app: &App, id: &InterventionId) -> Result<(), AppError> {
     Ok(())
 }
 
-async fn outcome_of(app: &App, record: &Record, env: &EnvironmentRow) -> ActionResult {
-    let Some(exec) = decide::approved_exec(record) else {
-        return run::failed("the approved action is of a kind that this release cannot perform");
-    };
+async fn outcome_of(app: &Arc<App>, record: &Record, env: &EnvironmentRow) -> ActionResult {
+    let payload = &record.view.payload;
+    match (decide::approved_exec(record), &payload.lifecycle) {
+        (Some(exec), None) => command(app, record, env, &exec).await,
+        (None, Some(lifecycle)) => match LifecycleAction::parse(&lifecycle.action) {
+            Some(LifecycleAction::Destroy) => destroy(app, env).await,
+            Some(
+                LifecycleAction::Fork
+                | LifecycleAction::Migrate
+                | LifecycleAction::Drain
+                | LifecycleAction::Snapshot
+                | LifecycleAction::RotateToken,
+            )
+            | None => cannot(),
+        },
+        (Some(_), Some(_)) | (None, None) => cannot(),
+    }
+}
+
+fn cannot() -> ActionResult {
+    run::failed("it did not run: this release cannot perform such an action")
+}
+
+async fn destroy(app: &Arc<App>, env: &EnvironmentRow) -> ActionResult {
+    match app
+        .destroy(env.clone(), "the environment was destroyed")
+        .await
+    {
+        Ok(()) | Err(AppError::Refused(_)) => ActionResult::default(),
+        Err(AppError::Unavailable(why)) => run::failed(&format!("it is under way: {why}")),
+        Err(AppError::Internal(cause)) => {
+            tracing::error!(env = %env.id, cause, "an approved destroy failed");
+            run::failed("the orchestrator failed; the environment may or may not be gone")
+        }
+    }
+}
+
+async fn command(
+    app: &App,
+    record: &Record,
+    env: &EnvironmentRow,
+    exec: &ExecPayload,
+) -> ActionResult {
     match env.state {
         EnvState::Running => {}
         EnvState::Provisioning
@@ -81,7 +121,7 @@ async fn outcome_of(app: &App, record: &Record, env: &EnvironmentRow) -> ActionR
     let begun = std::time::Instant::now();
     // The command carries the intervention's id, so that the guest itself never starts it twice.
     let outcome = app
-        .run_in_guest(env, &exec, record.view.id.as_str().to_owned())
+        .run_in_guest(env, exec, record.view.id.as_str().to_owned())
         .await;
     app.metrics.exec_ran(begun.elapsed());
     app.store.touch(&env.uid, app.now());
