@@ -1,0 +1,200 @@
+//! What every call passes on its way in and out: its id, its line in the log, its figures.
+
+use super::Site;
+use super::call::pattern;
+use super::error::Cause;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use fuse_api::routes::{Access, Route};
+use fuse_domain::access::Credential;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use tracing::Instrument;
+
+/// The header that carries a request's id, both ways.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest id that is taken over from a caller.
+const MAX_REQUEST_ID: usize = 128;
+
+/// Who is at the other end of the connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// What becomes known of a call on its way, for its line in the log.
+#[derive(Debug, Default)]
+pub struct Trace {
+    credential: OnceLock<String>,
+    action: OnceLock<&'static str>,
+    caller_sets_length: AtomicBool,
+}
+
+impl Trace {
+    /// The call's credential is valid.
+    pub fn from_credential(&self, credential: &Credential) {
+        let name = match credential {
+            Credential::Master => "master".to_owned(),
+            Credential::Key(key) => key.id.to_string(),
+        };
+        let _ = self.credential.set(name);
+    }
+
+    /// Which of several calls on one path it is.
+    pub fn action(&self, row: &'static Route) {
+        if let Some(action) = row.action {
+            let _ = self.action.set(action);
+        }
+    }
+
+    /// How long it takes is up to the caller: a long poll, a command, a stream. It does not count as slow.
+    pub fn caller_sets_length(&self) {
+        self.caller_sets_length.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Gives the call an id, lets it through, and tells how it went.
+pub async fn edge(State(site): State<Arc<Site>>, mut request: Request, next: Next) -> Response {
+    let id = request_id(request.headers());
+    let route = pattern(&request);
+    let method = method_name(request.method());
+    let trace = Arc::new(Trace::default());
+    request.extensions_mut().insert(Arc::clone(&trace));
+    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+    let begun = Instant::now();
+    let mut response = next.run(request).instrument(span.clone()).await;
+    let took = begun.elapsed();
+    let status = response.status();
+    let action = trace.action.get().copied().unwrap_or_default();
+    let timed = (!trace.caller_sets_length.load(Ordering::Relaxed)).then_some(took);
+    site.app
+        .metrics
+        .request(method, route, action, status_name(status), timed);
+
+    let cause = response.extensions_mut().remove::<Cause>();
+    span.in_scope(|| {
+        let by = trace
+            .credential
+            .get()
+            .map(String::as_str)
+            .unwrap_or_default();
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let (status, route) = (
+            status.as_u16(),
+            if route.is_empty() { "none" } else { route },
+        );
+        match cause {
+            Some(Cause(cause)) => {
+                tracing::error!(method, route, action, status, ms, by, cause, "failed");
+            }
+            None if is_probe(route) => {
+                tracing::debug!(method, route, action, status, ms, by, "answered");
+            }
+            None => tracing::info!(method, route, action, status, ms, by, "answered"),
+        }
+    });
+
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID, id);
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+/// Whether a path is asked for so often, by machines, that its lines would drown the others.
+fn is_probe(route: &str) -> bool {
+    fuse_api::routes::find("GET", route, None).is_some_and(|row| row.access == Access::Public)
+}
+
+/// The caller's id where it is well formed, else a new one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let mut all = headers.get_all(REQUEST_ID).iter();
+    if let (Some(given), None) = (all.next(), all.next())
+        && (1..=MAX_REQUEST_ID).contains(&given.len())
+        && given
+            .as_bytes()
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    {
+        return given.clone();
+    }
+    let fresh = uuid::Uuid::now_v7().simple().to_string();
+    HeaderValue::from_str(&fresh).unwrap_or_else(|_| HeaderValue::from_static("none"))
+}
+
+fn method_name(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "DELETE" => "DELETE",
+        "HEAD" => "HEAD",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    }
+}
+
+/// The status as a label. The set is closed, so that no series is made per whim.
+fn status_name(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        200 => "200",
+        201 => "201",
+        202 => "202",
+        204 => "204",
+        400 => "400",
+        401 => "401",
+        403 => "403",
+        404 => "404",
+        409 => "409",
+        413 => "413",
+        423 => "423",
+        500 => "500",
+        501 => "501",
+        503 => "503",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(id: &[&[u8]]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for id in id {
+            headers.append(REQUEST_ID, HeaderValue::from_bytes(id).expect("a header"));
+        }
+        headers
+    }
+
+    // check: HTTP-2
+    #[test]
+    fn a_well_formed_request_id_is_taken_over_and_any_other_replaced() {
+        let long = [b'a'; 128];
+        for good in [&b"a"[..], b"Aa0_-", &long] {
+            assert_eq!(request_id(&with(&[good])).as_bytes(), good);
+        }
+        let longer = [b'a'; 129];
+        for bad in [&b""[..], b"a b", b"a.b", b"\xff", &longer] {
+            let fresh = request_id(&with(&[bad]));
+            assert_ne!(fresh.as_bytes(), bad);
+            assert_eq!(
+                request_id(&with(&[fresh.as_bytes()])),
+                fresh,
+                "a fresh one is well formed"
+            );
+        }
+        assert_ne!(request_id(&with(&[b"a", b"b"])).as_bytes(), b"a");
+    }
+
+    #[test]
+    fn only_routes_without_a_credential_count_as_probes() {
+        assert!(is_probe("/health"));
+        assert!(!is_probe("/v1/environments"));
+        assert!(!is_probe("none"));
+    }
+}

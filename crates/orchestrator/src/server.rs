@@ -1,0 +1,167 @@
+//! Connections: accepted, bounded, served one by one, and ended in good order.
+//!
+//! A parked long poll is a connection that waits for most of its life, thousands at a time, so each one holds two small buffers
+//! and one task and nothing else.
+
+use crate::app::App;
+use crate::http::{Peer, Site, router};
+use crate::metrics::Metrics;
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tower::Service;
+
+/// How long a request's head may take, and how long an idle connection stays open.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+/// The most that a request's head may hold, and what is buffered of an answer that is not read.
+const BUFFER: usize = 32 * 1024;
+/// The most headers of a request.
+const MAX_HEADERS: usize = 64;
+/// How long answers that are under way may take once the server stops.
+const GRACE: Duration = Duration::from_secs(4);
+/// The pause after a failed accept, which mostly means that there are no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The two signals that stop a server.
+pub struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    /// Listens for SIGTERM and SIGINT from now on.
+    ///
+    /// # Errors
+    /// The process cannot listen for signals.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The next one.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Opens the port.
+///
+/// # Errors
+/// The address is not this machine's, taken, or not allowed.
+pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    // Ten thousand waiters need as many descriptors; the soft limit is often 1,024.
+    raise_descriptor_limit();
+    TcpListener::bind(address).await
+}
+
+/// Serves until a signal comes, then ends in good order; a second signal ends it at once.
+///
+/// It says `listening on http://ADDR` on standard error once it accepts.
+///
+/// # Errors
+/// The port has no address.
+pub async fn serve(listener: TcpListener, site: Site, mut stop: Stop) -> io::Result<()> {
+    let app = Arc::clone(&site.app);
+    eprintln!("listening on http://{}", listener.local_addr()?);
+    let connections = GracefulShutdown::new();
+    let router = router(site);
+    tokio::select! {
+        () = accept_all(listener, &router, &app.metrics, &connections) => {}
+        () = stop.next() => {}
+    }
+    tracing::info!(open = connections.count(), "stopping");
+    end(&app, connections, &mut stop).await;
+    Ok(())
+}
+
+/// Waiters and streams answer with what is; then connections close as they finish.
+async fn end(app: &App, connections: GracefulShutdown, stop: &mut Stop) {
+    app.shutdown();
+    tokio::select! {
+        () = connections.shutdown() => tracing::info!("stopped"),
+        () = tokio::time::sleep(GRACE) => tracing::warn!("stopped with answers still under way"),
+        () = stop.next() => tracing::warn!("stopped at once"),
+    }
+}
+
+async fn accept_all(
+    listener: TcpListener,
+    router: &Router,
+    metrics: &Metrics,
+    connections: &GracefulShutdown,
+) {
+    let mut quiet = false;
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                quiet = false;
+                let connected = metrics.connected();
+                let served = connection(stream, peer, router.clone(), connections.watcher());
+                tokio::spawn(async move {
+                    served.await;
+                    drop(connected);
+                });
+            }
+            Err(error) => {
+                // One line for a whole spell of them.
+                if !std::mem::replace(&mut quiet, true) {
+                    tracing::error!(%error, "cannot accept connections");
+                }
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    watcher: Watcher,
+) -> impl Future<Output = ()> + Send {
+    // Answers are small and somebody waits for each.
+    let _ = stream.set_nodelay(true);
+    let peer = Peer(peer.ip());
+    let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        router.clone().call(request)
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(BUFFER)
+        .max_headers(MAX_HEADERS)
+        .serve_connection(TokioIo::new(stream), service);
+    async move {
+        // A peer that went away or spoke nonsense is no news.
+        let mut serving = pin!(watcher.watch(serving));
+        if let Err(error) = serving.as_mut().await {
+            tracing::debug!(%error, "a connection broke off");
+        }
+    }
+}
+
+fn raise_descriptor_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));
+    if let Err(error) = raised {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}
