@@ -6,6 +6,8 @@ pub mod end;
 pub mod raise;
 pub mod request;
 pub mod run;
+#[cfg(test)]
+mod tests;
 
 use fuse_api::hitl::OnTimeout;
 use fuse_api::ids::InterventionId;

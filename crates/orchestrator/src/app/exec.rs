@@ -118,7 +118,7 @@ impl App {
             }
         };
         let mut spec = ExecSpec::new(command_id, command);
-        spec.timeout = Duration::from_millis(timeout_of(exec));
+        spec.timeout = Duration::from_millis(exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS));
         Ok(guest.exec(spec).await.map(result_of))
     }
 }
@@ -140,12 +140,6 @@ fn lossy(bytes: Vec<u8>) -> String {
     }
 }
 
-fn timeout_of(exec: &ExecPayload) -> u64 {
-    match exec.timeout_ms {
-        None | Some(0) => DEFAULT_TIMEOUT_MS,
-        Some(ms) => ms.min(MAX_TIMEOUT_MS),
-    }
-}
 
 /// Why a command has no result, as an answer to its caller.
 fn call_failed(row: &EnvironmentRow, error: &CallError) -> AppError {
@@ -186,6 +180,10 @@ fn payload_of(body: ExecRequest) -> Result<ExecPayload, Refusal> {
     Ok(ExecPayload {
         argv: body.cmd,
         shell: body.shell,
-        timeout_ms: body.timeout_ms,
+        // Nought asks for the default, and nothing runs beyond the ceiling. What is shown is what counts.
+        timeout_ms: body
+            .timeout_ms
+            .filter(|ms| *ms > 0)
+            .map(|ms| ms.min(MAX_TIMEOUT_MS)),
     })
 }
