@@ -53,7 +53,15 @@ pub fn differences() -> Vec<String> {
             continue;
         };
         match printed(subcommand) {
-            Err(error) => found.push(format!("{path}:1: the code cannot print it: {error:#}")),
+            Err(error) => {
+                let whole = format!("{error:#}");
+                // The first complaint is enough: the build itself shows the rest.
+                let why = whole
+                    .lines()
+                    .find(|line| line.contains("error"))
+                    .unwrap_or(&whole);
+                found.push(format!("{path}:1: the code cannot print it: {why}"));
+            }
             Ok(text) if text == stored => {}
             Ok(text) => {
                 let line = 1 + text

@@ -94,6 +94,9 @@ fn checks(tally: &mut Tally) -> Result<()> {
         "build",
         cargo_command(&["build", "--workspace", "--locked", "--quiet"]),
     )?;
+    let mut documents = cargo_command(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
+    documents.env("RUSTDOCFLAGS", "-D warnings");
+    check(tally, "documents", documents)?;
     heading("tidy");
     tally.check("tidy", crate::tidy::run()?);
     if provision::succeeds("cargo", &["deny", "--version"]) {
@@ -131,9 +134,15 @@ fn with_services(mut command: Command, server: &Postgres) -> Command {
 /// A step that passes or fails as one.
 fn check(tally: &mut Tally, name: &'static str, mut command: Command) -> Result<()> {
     heading(name);
+    let begun = Instant::now();
     let outcome = proc::run(&mut command, LIMIT);
-    let status = settle(name, outcome)?;
-    tally.check(name, status.is_some_and(|status| status.success()));
+    let well = settle(name, outcome)?.is_some_and(|status| status.success());
+    println!(
+        "   {} after {} s",
+        if well { "ok" } else { "failed" },
+        begun.elapsed().as_secs()
+    );
+    tally.check(name, well);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The house rules, checked: `cargo xtask tidy`. Each finding is `FILE:LINE: what is wrong`.
 
+mod documents;
 mod layers;
 mod lexer;
 mod rules;
@@ -41,6 +42,7 @@ pub fn run() -> Result<bool> {
     for file in &files {
         findings.extend(sources::findings(file));
     }
+    findings.extend(documents::findings(&files));
     findings.extend(generated::differences());
     for finding in &findings {
         println!("{finding}");
