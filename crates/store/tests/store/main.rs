@@ -1,0 +1,17 @@
+//! One suite for both databases. PostgreSQL comes from `FUSE_TEST_POSTGRES`; `cargo xtask test` starts one and sets it.
+// check: STORE-1
+
+#[macro_use]
+mod bed;
+mod build;
+
+mod chain;
+mod commit;
+mod environments;
+mod expiry;
+mod keys;
+mod model;
+mod notices;
+mod outage;
+mod reads;
+mod sealing;

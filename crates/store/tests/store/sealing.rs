@@ -1,0 +1,357 @@
+//! What is at rest is sealed, and a wrong key is told at once.
+
+use crate::bed::{Bed, Kind, key};
+use crate::build::{approve, ask, at, decision, done, raised, running};
+use fuse_api::hitl::GrantReach;
+use fuse_api::intervention::Outcome;
+use fuse_domain::intervention::run;
+use fuse_domain::transition::Grant;
+use fuse_store::{InterventionFilter, OpenError, Sealer, Store, StoreError};
+use std::sync::Arc;
+
+both!(
+    no_content_is_at_rest_in_the_clear,
+    a_sealed_database_opens_with_its_own_key_alone,
+    a_database_in_the_clear_takes_a_key_from_then_on,
+    without_a_key_content_is_stored_plain,
+    altered_content_is_an_error_that_names_its_place,
+    content_moved_to_another_row_or_column_does_not_open,
+    what_does_not_open_still_ends,
+    migrations_run_once_though_many_start_at_once,
+    a_database_of_a_newer_release_is_refused,
+    a_url_that_names_no_database_is_refused,
+);
+
+const CONTENT: [&str; 6] = [
+    "the-question",
+    "the-answer",
+    "the-reason",
+    "the-edited-argv",
+    "the-edited-text",
+    "the-result",
+];
+
+/// Puts every kind of content on record.
+async fn everything(store: &Store) -> fuse_api::ids::InterventionId {
+    let env = running(store).await;
+    let mut record = ask(&env, "the-question");
+    record.view.kind = fuse_api::intervention::Kind::Exec;
+    let record = raised(store, record).await;
+    let mut approval = approve(&record, "p");
+    if let Some(resolve) = &mut approval.resolve {
+        resolve.decision = decision(Outcome::Approve, "p");
+        resolve.decision.answer = "the-answer".into();
+        resolve.decision.reason = "the-reason".into();
+        resolve.decision.edited_argv = Some(vec!["the-edited-argv".into()]);
+        resolve.decision.edited_text = Some("the-edited-text".into());
+    }
+    approval.grants = vec![Grant {
+        env_uid: env.uid.clone(),
+        gate: "g".into(),
+        key: "digest-of-the-argv".into(),
+        reach: GrantReach::Env,
+        expires_at: None,
+        intervention_id: record.view.id.clone(),
+        created_at: at(0),
+    }];
+    let approved = done(store.commit(approval).await.expect("commits")).remove(0);
+    let finished = run::finish(&approved, run::failed("the-result"));
+    done(store.commit(finished).await.expect("commits"));
+    let keys = ["digest-of-the-argv".to_owned()];
+    let grants = store
+        .live_grants(&env.uid, &keys, at(1))
+        .await
+        .expect("reads");
+    assert_eq!(grants[0].key, keys[0]);
+    record.view.id.clone()
+}
+
+/// Every byte of the tables that hold content.
+async fn at_rest(bed: &Bed) -> Vec<u8> {
+    let columns = [
+        "payload",
+        "answer",
+        "reason",
+        "edited_argv",
+        "edited_text",
+        "result",
+    ];
+    let mut bytes = Vec::new();
+    for column in columns {
+        let sql = format!("SELECT {column} FROM interventions WHERE {column} IS NOT NULL");
+        bytes.extend(bed.bytes(&sql).await.concat());
+    }
+    let rows = match bed.kind {
+        Kind::Sqlite => {
+            "SELECT CAST(json_group_array(g.key || i.raised_id) AS BLOB) FROM grants g, interventions i"
+        }
+        Kind::Postgres => {
+            "SELECT convert_to(i::text || g::text, 'UTF8') FROM interventions i, grants g"
+        }
+    };
+    bytes.extend(bed.bytes(rows).await.concat());
+    bytes
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+// check: SEAL-1
+// check: SEAL-7
+async fn no_content_is_at_rest_in_the_clear(bed: &Bed) {
+    let store = bed.open().await;
+    let id = everything(&store).await;
+    let record = store
+        .get_intervention(&id)
+        .await
+        .expect("reads")
+        .expect("is there");
+    let shown = format!("{record:?}");
+    assert!(CONTENT.iter().all(|text| shown.contains(text)));
+    store.close().await;
+    let stored = at_rest(bed).await;
+    assert!(stored.len() > 200);
+    let clear = CONTENT.iter().find(|text| holds(&stored, text));
+    assert_eq!(clear, None);
+    assert!(
+        !holds(&stored, &record.view.payload_hash),
+        "short content can be guessed by its hash"
+    );
+    let grant = bed
+        .number("SELECT COUNT(*) FROM grants WHERE key = 'digest-of-the-argv'")
+        .await;
+    assert_eq!(grant, 0, "and so can a grant's key");
+    let plain = bed
+        .number("SELECT COUNT(*) FROM interventions WHERE state = 'approved' AND kind = 'exec' AND deadline > 0")
+        .await;
+    assert_eq!(plain, 1, "ids, states and times are there to be queried");
+}
+
+// check: SEAL-5
+async fn a_sealed_database_opens_with_its_own_key_alone(bed: &Bed) {
+    let store = bed.open().await;
+    let id = everything(&store).await;
+    store.close().await;
+    let stored = key(1).key_id().expect("a key");
+    match bed.try_open(key(2)).await.err() {
+        Some(OpenError::KeyWrong { stored: was, given }) => {
+            assert_eq!((was, Some(given)), (stored.clone(), key(2).key_id()));
+        }
+        other => panic!("{other:?}"),
+    }
+    match bed.try_open(Sealer::plain()).await.err() {
+        Some(OpenError::KeyMissing { stored: was }) => assert_eq!(was, stored),
+        other => panic!("{other:?}"),
+    }
+    let store = bed.open().await;
+    assert!(store.get_intervention(&id).await.expect("reads").is_some());
+    store.close().await;
+    bed.alter("UPDATE sealing SET canary = (SELECT payload FROM interventions)")
+        .await;
+    assert!(matches!(
+        bed.try_open(key(1)).await.err(),
+        Some(OpenError::Canary)
+    ));
+}
+
+// check: SEAL-4
+async fn a_database_in_the_clear_takes_a_key_from_then_on(bed: &Bed) {
+    let (store, _) = bed.try_open(Sealer::plain()).await.expect("opens");
+    let old = everything(&store).await;
+    store.close().await;
+    let store = bed.open().await;
+    let read = store
+        .get_intervention(&old)
+        .await
+        .expect("reads")
+        .expect("is there");
+    assert!(format!("{read:?}").contains("the-question"));
+    let env = store
+        .list_environments(&Default::default(), 1, None)
+        .await
+        .expect("lists");
+    raised(&store, ask(&env.items[0], "sealed-question")).await;
+    store.close().await;
+    assert!(!holds(&at_rest(bed).await, "sealed-question"));
+    assert!(matches!(
+        bed.try_open(Sealer::plain()).await.err(),
+        Some(OpenError::KeyMissing { .. })
+    ));
+}
+
+// check: SEAL-4
+async fn without_a_key_content_is_stored_plain(bed: &Bed) {
+    let (store, _) = bed.try_open(Sealer::plain()).await.expect("opens");
+    let id = everything(&store).await;
+    store.close().await;
+    let stored = at_rest(bed).await;
+    assert!(CONTENT.iter().all(|text| holds(&stored, text)));
+    let (store, _) = bed.try_open(Sealer::plain()).await.expect("opens again");
+    assert!(store.get_intervention(&id).await.expect("reads").is_some());
+}
+
+/// Flips the last bit of a stored value.
+fn flip(bed: &Bed, column: &str) -> String {
+    match bed.kind {
+        // SQLite has no way to set a byte; cutting the last one off alters the value as well.
+        Kind::Sqlite => {
+            format!("UPDATE interventions SET {column} = substr({column}, 1, length({column}) - 1)")
+        }
+        Kind::Postgres => format!(
+            "UPDATE interventions SET {column} = set_bit({column}, length({column}) * 8 - 1, \
+             1 - get_bit({column}, length({column}) * 8 - 1))"
+        ),
+    }
+}
+
+// check: SEAL-1
+async fn altered_content_is_an_error_that_names_its_place(bed: &Bed) {
+    let store = bed.open().await;
+    let id = everything(&store).await;
+    bed.alter(&flip(bed, "reason")).await;
+    let error = store
+        .get_intervention(&id)
+        .await
+        .expect_err("does not open");
+    let text = error.to_string();
+    assert!(
+        text.contains(id.as_str()) && text.contains("reason"),
+        "{text}"
+    );
+    assert!(CONTENT[..].iter().all(|content| !text.contains(content)));
+    let list = store
+        .list_interventions(&InterventionFilter::default(), 10, None)
+        .await;
+    assert!(matches!(
+        list,
+        Err(StoreError::Corrupt {
+            column: "reason",
+            ..
+        })
+    ));
+}
+
+// check: SEAL-2
+async fn content_moved_to_another_row_or_column_does_not_open(bed: &Bed) {
+    let store = bed.open().await;
+    let id = everything(&store).await;
+    bed.alter("UPDATE interventions SET answer = reason, reason = answer")
+        .await;
+    let moved = store.get_intervention(&id).await;
+    assert!(matches!(
+        moved,
+        Err(StoreError::Corrupt {
+            column: "answer",
+            ..
+        })
+    ));
+    bed.alter("UPDATE interventions SET answer = reason, reason = answer")
+        .await;
+    assert!(store.get_intervention(&id).await.is_ok());
+
+    let env = store
+        .list_environments(&Default::default(), 1, None)
+        .await
+        .expect("lists");
+    let other = raised(&store, ask(&env.items[0], "another")).await;
+    bed.alter(&format!(
+        "UPDATE interventions SET payload = (SELECT p.payload FROM interventions p WHERE p.id = '{id}') WHERE id = '{}'",
+        other.view.id
+    ))
+    .await;
+    let moved = store.get_intervention(&other.view.id).await;
+    assert!(matches!(
+        moved,
+        Err(StoreError::Corrupt {
+            column: "payload",
+            ..
+        })
+    ));
+}
+
+async fn what_does_not_open_still_ends(bed: &Bed) {
+    let store = bed.open().await;
+    let env = running(&store).await;
+    let one = raised(&store, ask(&env, "1")).await;
+    raised(&store, ask(&env, "2")).await;
+    bed.alter(&flip(bed, "payload")).await;
+    let expired = fuse_domain::intervention::end::expire(&(&*one).into(), at(700));
+    let answer = store.commit(expired).await;
+    assert!(
+        matches!(answer, Err(StoreError::Corrupt { .. })),
+        "it cannot be shown"
+    );
+    done(
+        store
+            .commit(crate::build::destroy(&env))
+            .await
+            .expect("commits"),
+    );
+    let pending = bed
+        .number("SELECT COUNT(*) FROM interventions WHERE state = 'pending'")
+        .await;
+    assert_eq!(pending, 0);
+}
+
+// check: STORE-6
+async fn migrations_run_once_though_many_start_at_once(bed: &Bed) {
+    let url = Arc::new(bed.url.clone());
+    let mut opening = tokio::task::JoinSet::new();
+    for _ in 0..6 {
+        let url = Arc::clone(&url);
+        opening.spawn(async move {
+            let config = fuse_store::StoreConfig {
+                database_url: (*url).clone(),
+                sealer: key(1),
+            };
+            Store::open(&config).await.map(|(store, _)| store)
+        });
+    }
+    let mut stores = Vec::new();
+    while let Some(opened) = opening.join_next().await {
+        stores.push(opened.expect("opens").expect("opens"));
+    }
+    let applied = bed.number("SELECT COUNT(*) FROM _sqlx_migrations").await;
+    bed.open().await;
+    assert_eq!(
+        bed.number("SELECT COUNT(*) FROM _sqlx_migrations").await,
+        applied
+    );
+    assert_eq!(bed.number("SELECT COUNT(*) FROM chain_head").await, 1);
+}
+
+// check: STORE-6
+async fn a_database_of_a_newer_release_is_refused(bed: &Bed) {
+    bed.open().await.close().await;
+    bed.alter("UPDATE _sqlx_migrations SET version = 9999 WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)")
+        .await;
+    let refused = bed.try_open(key(1)).await.err();
+    assert!(
+        matches!(refused, Some(OpenError::NewerRelease(9999))),
+        "{refused:?}"
+    );
+}
+
+async fn a_url_that_names_no_database_is_refused(_: &Bed) {
+    for url in [
+        "",
+        "mysql://x",
+        "sqlite:",
+        "sqlite::memory:",
+        "sqlite:a?mode=ro",
+        "/x.db",
+    ] {
+        let config = fuse_store::StoreConfig {
+            database_url: url.into(),
+            sealer: key(1),
+        };
+        let refused = Store::open(&config).await.err();
+        assert!(
+            matches!(refused, Some(OpenError::Url)),
+            "{url}: {refused:?}"
+        );
+    }
+}
