@@ -68,11 +68,19 @@ impl Files {
     /// What the file itself holds, without anything that lies beside it.
     #[must_use]
     pub fn inline(parsed: &Parsed) -> Self {
-        let inline = parsed.fusefile.files.iter().filter_map(|(path, source)| match source {
-            FileSource::Inline(content) => Some((path.clone(), (content.clone().into_bytes(), None))),
-            FileSource::Beside(_) => None,
-        });
-        Self { content: inline.collect() }
+        let inline = parsed
+            .fusefile
+            .files
+            .iter()
+            .filter_map(|(path, source)| match source {
+                FileSource::Inline(content) => {
+                    Some((path.clone(), (content.clone().into_bytes(), None)))
+                }
+                FileSource::Beside(_) => None,
+            });
+        Self {
+            content: inline.collect(),
+        }
     }
 
     /// Adds a file; `copied` is the entry of `copy` it came from. False where the path is taken.
@@ -95,12 +103,29 @@ impl Files {
 ///
 /// # Errors
 /// A secret is named twice, declared and not given, or given and not declared.
-pub fn compile(parsed: &Parsed, options: &Options, files: &Files) -> Result<CreateEnvironment, Verdicts> {
+pub fn compile(
+    parsed: &Parsed,
+    options: &Options,
+    files: &Files,
+) -> Result<CreateEnvironment, Verdicts> {
+    let (secrets, broken) = secrets(parsed, &options.secrets);
+    if broken.is_empty() {
+        Ok(request(parsed, options, files, secrets))
+    } else {
+        Err(parsed.verdicts(broken))
+    }
+}
+
+fn request(
+    parsed: &Parsed,
+    options: &Options,
+    files: &Files,
+    secrets: BTreeMap<String, SecretText>,
+) -> CreateEnvironment {
     let file = &parsed.fusefile;
-    let secrets = secrets(parsed, &options.secrets).map_err(|broken| parsed.verdicts(broken))?;
     let resources = &file.resources;
     let task_id = options.task_id.clone().or_else(|| file.name.clone());
-    Ok(CreateEnvironment {
+    CreateEnvironment {
         task_id: task_id.unwrap_or_else(|| options.default_task_id.clone()),
         spec: Spec {
             cpus: resources.cpus,
@@ -117,8 +142,16 @@ pub fn compile(parsed: &Parsed, options: &Options, files: &Files) -> Result<Crea
             ..Spec::default()
         },
         secrets,
-        env: file.env.iter().map(|(name, source)| (name.clone(), variable(source))).collect(),
-        files: files.content.iter().map(|(path, (content, _))| (path.clone(), STANDARD.encode(content))).collect(),
+        env: file
+            .env
+            .iter()
+            .map(|(name, source)| (name.clone(), variable(source)))
+            .collect(),
+        files: files
+            .content
+            .iter()
+            .map(|(path, (content, _))| (path.clone(), STANDARD.encode(content)))
+            .collect(),
         build: file.build.iter().map(step).collect(),
         run: file.run.as_ref().map(|run| match run {
             Run::Line(line) => api::Run::Shell(line.clone()),
@@ -133,29 +166,44 @@ pub fn compile(parsed: &Parsed, options: &Options, files: &Files) -> Result<Crea
         }),
         hitl: file.hitl.as_ref().map(block),
         ..CreateEnvironment::default()
-    })
+    }
 }
 
 /// Everything that a server would say about the file, warnings included.
 ///
 /// `files` may lack what lies beside the file; then nothing is said about that.
 #[must_use]
-pub fn validate(parsed: &Parsed, options: &Options, files: &Files, server: &ServerFacts) -> Verdicts {
-    let request = match compile(parsed, options, files) {
-        Ok(request) => request,
-        Err(verdicts) => return verdicts.and(parsed.warnings()),
-    };
+pub fn validate(
+    parsed: &Parsed,
+    options: &Options,
+    files: &Files,
+    server: &ServerFacts,
+) -> Verdicts {
+    let (secrets, mut found) = secrets(parsed, &options.secrets);
+    let request = request(parsed, options, files, secrets);
     let place = |severity, violation: Violation| {
-        let path = Path::parse(&violation.path).in_fusefile(&parsed.fusefile.secrets, |path| files.copied(path));
+        let path = Path::parse(&violation.path)
+            .in_fusefile(&parsed.fusefile.secrets, |path| files.copied(path));
         parsed.verdict(severity, &path, violation.message)
     };
-    let found: Vec<Verdict> = match fuse_domain::environment::validate(&request, server) {
+    match fuse_domain::environment::validate(&request, server) {
         Ok(valid) => {
-            let warnings = valid.policy.map(|policy| policy.warnings()).unwrap_or_default();
-            warnings.into_iter().map(|violation| place(Severity::Warning, violation)).collect()
+            let warnings = valid
+                .policy
+                .map(|policy| policy.warnings())
+                .unwrap_or_default();
+            found.extend(
+                warnings
+                    .into_iter()
+                    .map(|violation| place(Severity::Warning, violation)),
+            );
         }
-        Err(broken) => broken.into_iter().map(|violation| place(Severity::Error, violation)).collect(),
-    };
+        Err(broken) => found.extend(
+            broken
+                .into_iter()
+                .map(|violation| place(Severity::Error, violation)),
+        ),
+    }
     parsed.verdicts(found).and(parsed.warnings())
 }
 
@@ -173,27 +221,35 @@ pub fn shown(request: &CreateEnvironment) -> Value {
     value
 }
 
-fn secrets(parsed: &Parsed, given: &Secrets) -> Result<BTreeMap<String, SecretText>, Vec<Verdict>> {
+/// Values of all declared secrets, a stand-in where one is not known, and what is wrong with them.
+fn secrets(parsed: &Parsed, given: &Secrets) -> (BTreeMap<String, SecretText>, Vec<Verdict>) {
     let declared = &parsed.fusefile.secrets;
     let mut broken = Vec::new();
-    let mut complain = |path: &Path, message: String| broken.push(parsed.verdict(Severity::Error, path, message));
+    let mut complain =
+        |path: &Path, message: String| broken.push(parsed.verdict(Severity::Error, path, message));
     let mut values = BTreeMap::new();
     for (index, name) in declared.iter().enumerate() {
         let at = Path::root().key("secrets").item(index);
-        let value = match given {
-            Secrets::Unknown => Some(SecretText(UNKNOWN.to_owned())),
-            Secrets::Given(given) => given.get(name).cloned(),
-        };
         if let Some(first) = declared[..index].iter().position(|other| other == name) {
             complain(&at, format!("is the same name as secrets[{first}]"));
             continue;
         }
-        match value {
-            Some(value) => {
-                values.insert(name.clone(), value);
+        let value = match given {
+            Secrets::Unknown => None,
+            Secrets::Given(given) => {
+                if !given.contains_key(name) {
+                    complain(
+                        &at,
+                        format!("has no value: give it with --secret {name}=VALUE"),
+                    );
+                }
+                given.get(name).cloned()
             }
-            None => complain(&at, format!("has no value: give it with --secret {name}=VALUE")),
-        }
+        };
+        values.insert(
+            name.clone(),
+            value.unwrap_or_else(|| SecretText(UNKNOWN.to_owned())),
+        );
     }
     if let Secrets::Given(given) = given {
         for name in given.keys().filter(|name| !declared.contains(name)) {
@@ -201,29 +257,47 @@ fn secrets(parsed: &Parsed, given: &Secrets) -> Result<BTreeMap<String, SecretTe
                 none if none.is_empty() => "it declares none".to_owned(),
                 names => format!("it declares {names}"),
             };
-            complain(&Path::root(), format!("--secret {name:?} is not declared under `secrets` of the file: {known}"));
+            complain(
+                &Path::root(),
+                format!("--secret {name:?} is not declared under `secrets` of the file: {known}"),
+            );
         }
     }
-    if broken.is_empty() { Ok(values) } else { Err(broken) }
+    (values, broken)
 }
 
 fn variable(source: &EnvSource) -> EnvVar {
     match source {
-        EnvSource::Value(value) => EnvVar { value: Some(value.clone()), secret: None },
-        EnvSource::Secret(name) => EnvVar { value: None, secret: Some(name.secret.clone()) },
+        EnvSource::Value(value) => EnvVar {
+            value: Some(value.clone()),
+            secret: None,
+        },
+        EnvSource::Secret(name) => EnvVar {
+            value: None,
+            secret: Some(name.secret.clone()),
+        },
     }
 }
 
 fn step(step: &BuildStep) -> api::BuildStep {
     match step {
-        BuildStep::Line(run) => api::BuildStep { run: run.clone(), workdir: None },
-        BuildStep::Full(full) => api::BuildStep { run: full.run.clone(), workdir: full.workdir.clone() },
+        BuildStep::Line(run) => api::BuildStep {
+            run: run.clone(),
+            workdir: None,
+        },
+        BuildStep::Full(full) => api::BuildStep {
+            run: full.run.clone(),
+            workdir: full.workdir.clone(),
+        },
     }
 }
 
 fn block(hitl: &Hitl) -> HitlBlock {
     HitlBlock {
-        timeout_seconds: hitl.timeout.as_deref().map_or(DEFAULT_TIMEOUT_SECONDS, seconds),
+        timeout_seconds: hitl
+            .timeout
+            .as_deref()
+            .map_or(DEFAULT_TIMEOUT_SECONDS, seconds),
         on_timeout: hitl.on_timeout,
         require_actor: hitl.require_actor,
         requests: hitl.requests.clone(),
@@ -249,7 +323,10 @@ fn gate(gate: &model::Gate) -> Gate {
             before_seconds: matches.before.as_deref().map(seconds),
         },
         mode: gate.mode,
-        grant: gate.grant.as_deref().and_then(|grant| GrantReach::from_str(grant).ok()),
+        grant: gate
+            .grant
+            .as_deref()
+            .and_then(|grant| GrantReach::from_str(grant).ok()),
         timeout_seconds: gate.timeout.as_deref().map(seconds),
         reason: gate.reason.clone(),
         decide: gate.decide.clone(),

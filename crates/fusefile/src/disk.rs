@@ -26,17 +26,27 @@ const MAX_DEPTH: usize = 32;
 pub fn load(parsed: &Parsed, folder: &FilePath) -> Result<Files, Verdicts> {
     let mut files = Files::inline(parsed);
     let mut broken: Vec<Verdict> = Vec::new();
-    let mut complain = |path: &Path, message: String| broken.push(parsed.verdict(Severity::Error, path, message));
+    let mut complain =
+        |path: &Path, message: String| broken.push(parsed.verdict(Severity::Error, path, message));
     let mut reader = match Reader::new(folder) {
         Ok(reader) => reader,
-        Err(message) => return Err(parsed.verdicts(vec![parsed.verdict(Severity::Error, &Path::root(), message)])),
+        Err(message) => {
+            return Err(parsed.verdicts(vec![parsed.verdict(
+                Severity::Error,
+                &Path::root(),
+                message,
+            )]));
+        }
     };
     for (to, source) in &parsed.fusefile.files {
         let FileSource::Beside(beside) = source else {
             continue;
         };
         let at = Path::root().key("files").key(to);
-        match reader.resolve(&beside.from).and_then(|path| reader.file(&path, &beside.from)) {
+        match reader
+            .resolve(&beside.from)
+            .and_then(|path| reader.file(&path, &beside.from))
+        {
             Ok(content) => {
                 files.add(to.clone(), content, None);
             }
@@ -49,21 +59,31 @@ pub fn load(parsed: &Parsed, folder: &FilePath) -> Result<Files, Verdicts> {
             Ok(found) => {
                 for (to, content) in found {
                     if !files.add(to.clone(), content, Some(index)) {
-                        complain(&at, format!("writes {to:?}, which another entry writes too"));
+                        complain(
+                            &at,
+                            format!("writes {to:?}, which another entry writes too"),
+                        );
                     }
                 }
             }
             Err(message) => complain(&at.key("from"), message),
         }
     }
-    if broken.is_empty() { Ok(files) } else { Err(parsed.verdicts(broken)) }
+    if broken.is_empty() {
+        Ok(files)
+    } else {
+        Err(parsed.verdicts(broken))
+    }
 }
 
 /// The task id for a Fusefile that has no `name`: the name of its folder as far as a task id can say it, else `agent`.
 #[must_use]
 pub fn task_id_of(folder: &FilePath) -> String {
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let name = folder.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let name = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().to_lowercase())
+        .unwrap_or_default();
     let mut id = String::new();
     for c in name.chars() {
         match c {
@@ -74,7 +94,11 @@ pub fn task_id_of(folder: &FilePath) -> String {
     }
     id.truncate(58);
     let id = id.trim_end_matches('-');
-    if id.is_empty() { "agent".to_owned() } else { id.to_owned() }
+    if id.is_empty() {
+        "agent".to_owned()
+    } else {
+        id.to_owned()
+    }
 }
 
 struct Reader {
@@ -85,8 +109,13 @@ struct Reader {
 
 impl Reader {
     fn new(folder: &FilePath) -> Result<Self, String> {
-        let folder = fs::canonicalize(folder).map_err(|error| format!("the folder of the file cannot be read: {error}"))?;
-        Ok(Self { folder, bytes: 0, files: 0 })
+        let folder = fs::canonicalize(folder)
+            .map_err(|error| format!("the folder of the file cannot be read: {error}"))?;
+        Ok(Self {
+            folder,
+            bytes: 0,
+            files: 0,
+        })
     }
 
     /// The real path of something beside the Fusefile.
@@ -94,17 +123,22 @@ impl Reader {
         let relative = FilePath::new(from);
         let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if from.is_empty() || from.contains('\0') || !relative.components().all(inside) {
-            return Err("must be a path relative to the Fusefile's folder, without `..`".to_owned());
+            return Err(
+                "must be a path relative to the Fusefile's folder, without `..`".to_owned(),
+            );
         }
         self.real(&self.folder.join(relative), from)
     }
 
     fn real(&self, path: &FilePath, from: &str) -> Result<PathBuf, String> {
-        let real = fs::canonicalize(path).map_err(|error| format!("{from:?} cannot be read: {error}"))?;
+        let real =
+            fs::canonicalize(path).map_err(|error| format!("{from:?} cannot be read: {error}"))?;
         if real.starts_with(&self.folder) {
             Ok(real)
         } else {
-            Err(format!("{from:?} is a link that leaves the Fusefile's folder"))
+            Err(format!(
+                "{from:?} is a link that leaves the Fusefile's folder"
+            ))
         }
     }
 
@@ -122,9 +156,15 @@ impl Reader {
         let room = MAX_FILES_BYTES.saturating_sub(self.bytes);
         let mut content = Vec::new();
         let most = u64::try_from(room).unwrap_or(0) + 1;
-        fs::File::open(path).map_err(failed)?.take(most).read_to_end(&mut content).map_err(failed)?;
+        fs::File::open(path)
+            .map_err(failed)?
+            .take(most)
+            .read_to_end(&mut content)
+            .map_err(failed)?;
         if content.len() > room {
-            return Err(format!("with {from:?} the files are more than 512 KiB in all"));
+            return Err(format!(
+                "with {from:?} the files are more than 512 KiB in all"
+            ));
         }
         self.bytes += content.len();
         Ok(content)
@@ -135,7 +175,9 @@ impl Reader {
         let is_folder = path.is_dir();
         let to = match (to.strip_suffix('/'), is_folder) {
             (Some(folder), false) => {
-                let name = FilePath::new(from).file_name().and_then(|name| name.to_str());
+                let name = FilePath::new(from)
+                    .file_name()
+                    .and_then(|name| name.to_str());
                 format!("{folder}/{}", name.unwrap_or_default())
             }
             (Some(folder), true) => folder.to_owned(),
@@ -174,16 +216,22 @@ impl Reader {
             let Some(text) = name.to_str() else {
                 return Err(format!("{from:?} holds {name:?}, which is not UTF-8"));
             };
-            let (from, to) = (format!("{}/{text}", from.trim_end_matches('/')), format!("{to}/{text}"));
+            let (from, to) = (
+                format!("{}/{text}", from.trim_end_matches('/')),
+                format!("{to}/{text}"),
+            );
             let entry = path.join(text);
-            let kind = fs::symlink_metadata(&entry).map_err(|error| format!("{from:?} cannot be read: {error}"))?;
+            let kind = fs::symlink_metadata(&entry)
+                .map_err(|error| format!("{from:?} cannot be read: {error}"))?;
             if kind.is_dir() {
                 self.folder(&entry, &from, &to, depth + 1, found)?;
                 continue;
             }
             let real = self.real(&entry, &from)?;
             if kind.is_symlink() && real.is_dir() {
-                return Err(format!("{from:?} is a link to a folder: copy that folder by an entry of its own"));
+                return Err(format!(
+                    "{from:?} is a link to a folder: copy that folder by an entry of its own"
+                ));
             }
             found.push((to, self.file(&real, &from)?));
         }

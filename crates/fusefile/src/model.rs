@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use fuse_api::hitl::{Decide, ExecAllow, GateMode, GateOn, NotifyHook, OnTimeout, OneOrMany, Requests};
+use fuse_api::hitl::{
+    Decide, ExecAllow, GateMode, GateOn, NotifyHook, OnTimeout, OneOrMany, Requests,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,5 +1,7 @@
 //! From text to a file whose shape is right.
 
+use std::fmt;
+
 use serde::Deserialize as _;
 
 use crate::model::Fusefile;
@@ -10,12 +12,20 @@ use crate::tree::{self, Kind, Node};
 use crate::verdict::{Severity, Verdict, Verdicts};
 
 /// A Fusefile whose shape is right, and where each part of it stands.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Parsed {
     pub(crate) fusefile: Fusefile,
     root: Node,
     source: Source,
     warnings: Vec<Verdict>,
+}
+
+impl fmt::Debug for Parsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parsed")
+            .field("fusefile", &self.fusefile)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Reads a Fusefile. `file` is its name in complaints.
@@ -63,7 +73,12 @@ pub fn parse(file: &str, text: &str) -> Result<Parsed, Verdicts> {
         };
         Verdicts::new(file, vec![verdict])
     })?;
-    let mut parsed = Parsed { fusefile, root, source, warnings: Vec::new() };
+    let mut parsed = Parsed {
+        fusefile,
+        root,
+        source,
+        warnings: Vec::new(),
+    };
     parsed.warnings = bare
         .iter()
         .map(|path| {
@@ -79,9 +94,15 @@ pub fn parse(file: &str, text: &str) -> Result<Parsed, Verdicts> {
 fn declare_bare_kinds(root: &mut Node) -> Vec<String> {
     let mut bare = Vec::new();
     let requests = entry_mut(root, "hitl").and_then(|hitl| entry_mut(hitl, "requests"));
-    if let Some(Node { kind: Kind::Map(kinds), .. }) = requests {
+    if let Some(Node {
+        kind: Kind::Map(kinds),
+        ..
+    }) = requests
+    {
         for kind in kinds {
-            if kind.value.kind == Kind::Null && matches!(kind.key.as_str(), "ask" | "review" | "secret" | "takeover") {
+            if kind.value.kind == Kind::Null
+                && matches!(kind.key.as_str(), "ask" | "review" | "secret" | "takeover")
+            {
                 kind.value.kind = Kind::Map(Vec::new());
                 bare.push(format!("hitl.requests.{}", kind.key));
             }
@@ -92,7 +113,10 @@ fn declare_bare_kinds(root: &mut Node) -> Vec<String> {
 
 fn entry_mut<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
     match &mut node.kind {
-        Kind::Map(entries) => entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.value),
+        Kind::Map(entries) => entries
+            .iter_mut()
+            .find(|entry| entry.key == key)
+            .map(|entry| &mut entry.value),
         Kind::Null | Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) | Kind::List(_) => None,
     }
 }
@@ -111,7 +135,12 @@ impl Parsed {
     }
 
     /// A complaint about a field, at its place or the nearest one around it.
-    pub(crate) fn verdict(&self, severity: Severity, path: &Path, message: impl Into<String>) -> Verdict {
+    pub(crate) fn verdict(
+        &self,
+        severity: Severity,
+        path: &Path,
+        message: impl Into<String>,
+    ) -> Verdict {
         let place = path.locate(&self.root);
         Verdict {
             severity,

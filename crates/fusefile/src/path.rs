@@ -90,20 +90,33 @@ impl Path {
             (node, place) = (next, Some(at));
         }
         match node.kind {
-            Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) if !self.holds_values() => Some(node.place),
-            Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) | Kind::Null | Kind::List(_) | Kind::Map(_) => place,
+            Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) if !self.holds_values() => {
+                Some(node.place)
+            }
+            Kind::Bool { .. }
+            | Kind::Number(_)
+            | Kind::Text(_)
+            | Kind::Null
+            | Kind::List(_)
+            | Kind::Map(_) => place,
         }
     }
 
     /// The Fusefile's path of a field that the create request calls by `self`.
     ///
     /// `secrets` are the declared names, and `copied` says which entry of `copy` a file came from.
-    pub(crate) fn in_fusefile(&self, secrets: &[String], copied: impl Fn(&str) -> Option<usize>) -> Self {
+    pub(crate) fn in_fusefile(
+        &self,
+        secrets: &[String],
+        copied: impl Fn(&str) -> Option<usize>,
+    ) -> Self {
         use Step::{Item, Key};
         let key = |name: &str| Key(name.to_owned());
         let mut steps: Vec<Step> = match self.0.as_slice() {
             [Key(task), rest @ ..] if task == "task_id" => [&[key("name")], rest].concat(),
-            [Key(spec), Key(image), rest @ ..] if spec == "spec" && image == "image" => [&[key("image")], rest].concat(),
+            [Key(spec), Key(image), rest @ ..] if spec == "spec" && image == "image" => {
+                [&[key("image")], rest].concat()
+            }
             [Key(spec), rest @ ..] if spec == "spec" => [&[key("resources")], rest].concat(),
             [Key(startup), rest @ ..] if startup == "startup_script_timeout_seconds" => {
                 [&[key("startup_timeout")], rest].concat()
@@ -156,7 +169,10 @@ impl fmt::Display for Path {
 }
 
 fn is_plain(key: &str) -> bool {
-    !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+    !key.is_empty()
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 #[cfg(test)]
@@ -165,7 +181,13 @@ mod tests {
 
     #[test]
     fn a_path_reads_back() {
-        for text in ["name", "hitl.gates[2].match.shell", r#"files["/etc/x y"]"#, r#"env["a\"b"].secret"#, "run[0]"] {
+        for text in [
+            "name",
+            "hitl.gates[2].match.shell",
+            r#"files["/etc/x y"]"#,
+            r#"env["a\"b"].secret"#,
+            "run[0]",
+        ] {
             assert_eq!(Path::parse(text).to_string(), text);
         }
         assert_eq!(Path::parse("a[x").to_string(), r#"["a[x"]"#);
@@ -181,14 +203,22 @@ mod tests {
             ("spec.ram_mb", "resources.ram_mb"),
             ("startup_script_timeout_seconds", "startup_timeout"),
             ("hitl.timeout_seconds", "hitl.timeout"),
-            ("hitl.gates[0].match.quiet_seconds", "hitl.gates[0].match.quiet"),
+            (
+                "hitl.gates[0].match.quiet_seconds",
+                "hitl.gates[0].match.quiet",
+            ),
             ("secrets.token", "secrets[0]"),
             ("env.WAIT_seconds", "env.WAIT_seconds"),
             (r#"files["/a"]"#, "copy[3]"),
             (r#"files["/b"]"#, r#"files["/b"]"#),
         ] {
             let copied = |path: &str| (path == "/a").then_some(3);
-            assert_eq!(Path::parse(request).in_fusefile(&declared, copied).to_string(), file);
+            assert_eq!(
+                Path::parse(request)
+                    .in_fusefile(&declared, copied)
+                    .to_string(),
+                file
+            );
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
+
 /// A stretch of text and where it begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Place {
     /// The line, from 1.
     pub line: usize,
@@ -11,7 +13,9 @@ pub struct Place {
     pub column: usize,
     /// Its length in characters; 0 where the reader does not know it.
     pub width: usize,
+    #[serde(skip)]
     start: usize,
+    #[serde(skip)]
     bytes: usize,
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use schemars::generate::SchemaSettings;
 use schemars::Schema;
+use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use crate::model::Fusefile;
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let mut schema = SchemaSettings::draft2020_12()
         .with_transform(RecursiveTransform(without_null))
+        .with_transform(RecursiveTransform(with_pattern))
         .into_generator()
         .into_root_schema_for::<Fusefile>();
     schema.insert("title".to_owned(), Value::from("Fusefile"));
@@ -49,6 +50,16 @@ fn without_null(schema: &mut Schema) {
     }
 }
 
+/// Editors know no durations and grants, but they know patterns.
+fn with_pattern(schema: &mut Schema) {
+    let pattern = match schema.get("format").and_then(Value::as_str) {
+        Some("go-duration") => "^(0|([0-9.]+(ns|us|ms|s|m|h))+)$",
+        Some("grant") => "^(once|env|ttl:.+)$",
+        Some(_) | None => return,
+    };
+    schema.insert("pattern".to_owned(), Value::from(pattern));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,13 +67,19 @@ mod tests {
     // check: FILE-7
     #[test]
     fn the_checked_in_schema_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fusefile.schema.json");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/fusefile.schema.json"
+        );
         let mut text = serde_json::to_string_pretty(json_schema()).unwrap();
         text.push('\n');
         if std::env::var_os("FUSE_UPDATE_SCHEMA").is_some() {
             std::fs::write(path, &text).unwrap();
         }
         let stored = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(stored == text, "docs/fusefile.schema.json is stale: run this test with FUSE_UPDATE_SCHEMA=1");
+        assert!(
+            stored == text,
+            "docs/fusefile.schema.json is stale: run this test with FUSE_UPDATE_SCHEMA=1"
+        );
     }
 }

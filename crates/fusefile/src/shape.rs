@@ -25,9 +25,15 @@ pub(crate) struct Misfit {
 /// # Errors
 /// Every part that does not fit the schema; never an empty list.
 pub(crate) fn check(root: &Node) -> Result<Value, Vec<Misfit>> {
-    let mut shape = Shape { misfits: Vec::new() };
+    let mut shape = Shape {
+        misfits: Vec::new(),
+    };
     let value = shape.value(root, json_schema(), &Path::root(), root.place);
-    if shape.misfits.is_empty() { Ok(value) } else { Err(shape.misfits) }
+    if shape.misfits.is_empty() {
+        Ok(value)
+    } else {
+        Err(shape.misfits)
+    }
 }
 
 struct Shape {
@@ -53,14 +59,22 @@ impl Shape {
             return if path.is_root() {
                 self.misfit(path, near, "the file is empty: begin with `version: 1`")
             } else {
-                self.misfit(path, near, format!("has no value: write {what}, or leave the key out"))
+                self.misfit(
+                    path,
+                    near,
+                    format!("has no value: write {what}, or leave the key out"),
+                )
             };
         }
         if let Some(words) = words(schema) {
             return self.word(node, &words, path);
         }
         let schema = match alternatives(schema) {
-            Some(some) => match some.iter().map(resolve).find(|one| accepts(one, &node.kind)) {
+            Some(some) => match some
+                .iter()
+                .map(resolve)
+                .find(|one| accepts(one, &node.kind))
+            {
                 Some(one) => one,
                 None => return self.wrong_type(node, schema, path, near),
             },
@@ -71,8 +85,7 @@ impl Shape {
         }
         match &node.kind {
             Kind::Null => Value::Null,
-            Kind::Bool { value, spelling } if types(schema).contains(&"string") => {
-                let _ = value;
+            Kind::Bool { spelling, .. } if types(schema).contains(&"string") => {
                 Value::from(spelling.as_str())
             }
             Kind::Bool { value, .. } => Value::from(*value),
@@ -81,7 +94,9 @@ impl Shape {
             Kind::List(items) => {
                 let items = items.iter().enumerate();
                 let each = &schema["items"];
-                items.map(|(index, item)| self.value(item, each, &path.item(index), item.place)).collect()
+                items
+                    .map(|(index, item)| self.value(item, each, &path.item(index), item.place))
+                    .collect()
             }
             Kind::Map(entries) => self.map(entries, schema, path, near),
         }
@@ -93,12 +108,24 @@ impl Shape {
             Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) => node.place,
         };
         let quotes = match node.kind {
-            Kind::Bool { .. } | Kind::Number(_) if accepts(schema, &Kind::Text(String::new())) => {
+            Kind::Bool { .. } | Kind::Number(_)
+                if schema.get("format").is_none()
+                    && accepts(schema, &Kind::Text(String::new())) =>
+            {
                 ": put it in quotes to make it text"
             }
-            Kind::Null | Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => "",
+            Kind::Null
+            | Kind::Bool { .. }
+            | Kind::Number(_)
+            | Kind::Text(_)
+            | Kind::List(_)
+            | Kind::Map(_) => "",
         };
-        let message = format!("must be {}, not {}{quotes}", expected(schema), node.kind.name());
+        let message = format!(
+            "must be {}, not {}{quotes}",
+            expected(schema),
+            node.kind.name()
+        );
         let place = if path.holds_values() { near } else { place };
         self.misfit(path, place, message)
     }
@@ -108,11 +135,19 @@ impl Shape {
             Kind::Text(text) if words.contains(&text.as_str()) => Value::from(text.as_str()),
             Kind::Text(text) => {
                 let hint = suggestion(text, words.iter().copied());
-                self.misfit(path, node.place, format!("must be {}, not {text:?}{hint}", list(words)))
+                self.misfit(
+                    path,
+                    node.place,
+                    format!("must be {}, not {text:?}{hint}", list(words)),
+                )
             }
             other => {
                 let name = other.name();
-                self.misfit(path, node.place, format!("must be {}, not {name}", list(words)))
+                self.misfit(
+                    path,
+                    node.place,
+                    format!("must be {}, not {name}", list(words)),
+                )
             }
         }
     }
@@ -130,18 +165,38 @@ impl Shape {
                     Err(_) => i64::try_from(value).map_or(Value::Null, Value::from),
                 },
                 None => {
-                    let least = if schema.get("minimum").is_some() { ", 0 or more" } else { "" };
-                    return self.misfit(path, place, format!("must be a whole number{least}, not {spelling}"));
+                    let least = if schema.get("minimum").is_some() {
+                        ", 0 or more"
+                    } else {
+                        ""
+                    };
+                    return self.misfit(
+                        path,
+                        place,
+                        format!("must be a whole number{least}, not {spelling}"),
+                    );
                 }
             }
         } else {
-            match spelling.parse::<f64>().ok().filter(|value| value.is_finite()) {
+            match spelling
+                .parse::<f64>()
+                .ok()
+                .filter(|value| value.is_finite())
+            {
                 Some(value) => Value::from(value),
-                None => return self.misfit(path, place, format!("must be a decimal number, not {spelling}")),
+                None => {
+                    return self.misfit(
+                        path,
+                        place,
+                        format!("must be a decimal number, not {spelling}"),
+                    );
+                }
             }
         };
         match schema.get("const") {
-            Some(only) if *only != value => self.misfit(path, place, format!("must be {only}, not {spelling}")),
+            Some(only) if *only != value => {
+                self.misfit(path, place, format!("must be {only}, not {spelling}"))
+            }
             Some(_) | None => value,
         }
     }
@@ -150,7 +205,9 @@ impl Shape {
         let fault = match schema.get("format").and_then(Value::as_str) {
             Some("go-duration") => match parse_go_duration(text) {
                 Ok(nanos) if nanos >= 0 && nanos % 1_000_000_000 == 0 => None,
-                Ok(_) | Err(_) => Some(format!("must be a duration in whole seconds, like 90s, 10m or 1h30m, not {text:?}")),
+                Ok(_) | Err(_) => Some(format!(
+                    "must be a duration in whole seconds, like 90s, 10m or 1h30m, not {text:?}"
+                )),
             },
             Some("grant") => match GrantReach::from_str(text) {
                 Ok(_) => None,
@@ -172,12 +229,20 @@ impl Shape {
             let at = path.key(&entry.key);
             if let Some(first) = seen.iter().find(|first| first.key == entry.key) {
                 let line = first.key_place.line;
-                self.misfit(&at, entry.key_place, format!("stands twice: the first is on line {line}"));
+                self.misfit(
+                    &at,
+                    entry.key_place,
+                    format!("stands twice: the first is on line {line}"),
+                );
                 continue;
             }
             seen.push(entry);
             let own = properties.and_then(|properties| properties.get(&entry.key));
-            match own.or_else(|| schema.get("additionalProperties").filter(|rest| rest.is_object())) {
+            match own.or_else(|| {
+                schema
+                    .get("additionalProperties")
+                    .filter(|rest| rest.is_object())
+            }) {
                 Some(schema) => {
                     let read = self.value(&entry.value, schema, &at, entry.key_place);
                     value.insert(entry.key.clone(), read);
@@ -188,7 +253,13 @@ impl Shape {
         let required = schema.get("required").and_then(Value::as_array);
         for key in required.into_iter().flatten().filter_map(Value::as_str) {
             if !seen.iter().any(|entry| entry.key == key) {
-                let what = properties.and_then(|all| all.get(key)).map_or("a value".to_owned(), expected);
+                let own = properties
+                    .and_then(|all| all.get(key))
+                    .unwrap_or(&Value::Null);
+                let what = match own.get("const") {
+                    Some(only) => format!("write `{key}: {only}`"),
+                    None => format!("it takes {}", expected(own)),
+                };
                 self.misfit(path, near, format!("the key `{key}` is missing: {what}"));
             }
         }
@@ -196,12 +267,18 @@ impl Shape {
     }
 
     fn unknown(&mut self, entry: &Entry, properties: Option<&Map<String, Value>>, path: &Path) {
-        let known: Vec<&str> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        let known: Vec<&str> = properties
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
+            .collect();
         let hint = suggestion(&entry.key, known.iter().copied());
         let message = match entry.key.as_str() {
             "<<" => "merge keys (`<<`) are not read: repeat the keys".to_owned(),
-            key if known.is_empty() => format!("unknown key {key:?}: no keys are allowed here"),
-            key if hint.is_empty() => format!("unknown key {key:?}: allowed are {}", known.join(", ")),
+            key if known.is_empty() => format!("unknown key {key:?}: no key is allowed here"),
+            key if hint.is_empty() => {
+                format!("unknown key {key:?}; allowed here: {}", known.join(", "))
+            }
             key => format!("unknown key {key:?}{hint}"),
         };
         self.misfit(path, entry.key_place, message);
@@ -213,14 +290,21 @@ impl Shape {
 
 /// Follows references; the schema has no chain of them that ends in itself.
 fn resolve(schema: &Value) -> &Value {
-    match schema.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#')) {
+    match schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|to| to.strip_prefix('#'))
+    {
         Some(to) => json_schema().pointer(to).map_or(schema, resolve),
         None => schema,
     }
 }
 
 fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
-    schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array)
+    schema
+        .get("anyOf")
+        .or_else(|| schema.get("oneOf"))
+        .and_then(Value::as_array)
 }
 
 /// The words of an enumeration.
@@ -230,11 +314,13 @@ fn words(schema: &Value) -> Option<Vec<&str>> {
     }
     alternatives(schema)?
         .iter()
-        .map(|one| match one.get("enum").and_then(Value::as_array).map(Vec::as_slice) {
-            Some([word]) => word.as_str(),
-            Some(_) => None,
-            None => one.get("const").and_then(Value::as_str),
-        })
+        .map(
+            |one| match one.get("enum").and_then(Value::as_array).map(Vec::as_slice) {
+                Some([word]) => word.as_str(),
+                Some(_) => None,
+                None => one.get("const").and_then(Value::as_str),
+            },
+        )
         .collect()
 }
 
@@ -275,7 +361,10 @@ fn expected(schema: &Value) -> String {
     if let Some(only) = schema.get("const") {
         return format!("the number {only}");
     }
-    match (schema.get("format").and_then(Value::as_str), types(schema).first().copied()) {
+    match (
+        schema.get("format").and_then(Value::as_str),
+        types(schema).first().copied(),
+    ) {
         (Some("go-duration"), _) => "a duration like 90s, 10m or 1h30m".to_owned(),
         (Some("grant"), _) => "`once`, `env` or `ttl:` and a duration".to_owned(),
         (_, Some("string")) => "text".to_owned(),
@@ -288,7 +377,12 @@ fn expected(schema: &Value) -> String {
         (_, Some("object")) => {
             let keys = schema.get("properties").and_then(Value::as_object);
             match keys.map(|keys| keys.keys().map(String::as_str).collect::<Vec<_>>()) {
-                Some(keys) if (1..=3).contains(&keys.len()) => format!("a mapping with {}", keys.join(", ")),
+                None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                    "`{}`".to_owned()
+                }
+                Some(keys) if (1..=3).contains(&keys.len()) => {
+                    format!("a mapping with {}", keys.join(", "))
+                }
                 Some(_) | None => "a mapping".to_owned(),
             }
         }
@@ -315,13 +409,16 @@ fn suggestion<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
         .map(|word| (strsim::damerau_levenshtein(&wrong, word), word))
         .filter(|(distance, word)| *distance * 3 <= word.chars().count().max(3))
         .min()
-        .map_or(String::new(), |(_, word)| format!(", did you mean {word:?}?"))
+        .map_or(String::new(), |(_, word)| {
+            format!(", did you mean {word:?}?")
+        })
 }
 
 /// A whole number in decimal.
 fn whole(spelling: &str) -> Option<i128> {
     let digits = spelling.strip_prefix(['-', '+']).unwrap_or(spelling);
-    let plain = !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|b| b.is_ascii_digit());
+    let plain =
+        !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| spelling.parse().ok()).flatten()
 }
 

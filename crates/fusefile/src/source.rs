@@ -11,9 +11,23 @@ use crate::tree::{Kind, Node};
 /// How much of a line is shown, in columns.
 const SHOWN: usize = 120;
 const MASK: &str = "…";
+/// Keys of the file under which nothing is hidden.
+const SHOWN_KEYS: [&str; 11] = [
+    "version",
+    "name",
+    "image",
+    "copy",
+    "resources",
+    "build",
+    "run",
+    "workspace",
+    "startup_timeout",
+    "hitl",
+    "desktop",
+];
 
 /// A text, its lines, and the stretches that hold values nobody should see.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Source {
     pub file: String,
     text: String,
@@ -44,7 +58,9 @@ impl Source {
     pub(crate) fn hide(&mut self, node: &Node) {
         match &node.kind {
             Kind::Null => (),
-            Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) => self.hidden.push(node.place.range()),
+            Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) => {
+                self.hidden.push(node.place.range())
+            }
             Kind::List(items) => items.iter().for_each(|item| self.hide(item)),
             Kind::Map(entries) => entries.iter().for_each(|entry| self.hide(&entry.value)),
         }
@@ -81,11 +97,11 @@ impl Source {
             .map(|line| &self.text[line.clone()])
             .find(|line| line.starts_with(|c: char| !matches!(c, ' ' | '\t' | '#' | '-')))
             .unwrap_or_default();
-        let plain = section.split(':').next().is_some_and(|key| {
-            !matches!(key.trim(), "env" | "files" | "secrets") && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        });
+        let plain = section
+            .split_once(':')
+            .is_some_and(|(key, _)| SHOWN_KEYS.contains(&key));
         let end = match text.find(':') {
-            _ if plain && section.contains(':') => line.end,
+            _ if plain => line.end,
             Some(at) => line.start + at + 1,
             None => line.start + text.len() - text.trim_start().len(),
         };
@@ -124,7 +140,13 @@ impl Source {
             }
         }
         let before = before.unwrap_or_else(|| shown.width());
-        Snippet { line: place.line, shown, before, under: under.max(1) }.cropped()
+        Snippet {
+            line: place.line,
+            shown,
+            before,
+            under: under.max(1),
+        }
+        .cropped()
     }
 }
 
@@ -160,7 +182,14 @@ impl fmt::Display for Snippet {
         let number = self.line.to_string();
         let margin = number.len();
         writeln!(f, " {number} | {}", self.shown.trim_end())?;
-        writeln!(f, " {:margin$} | {:before$}{}", "", "", "^".repeat(self.under), before = self.before)
+        writeln!(
+            f,
+            " {:margin$} | {:before$}{}",
+            "",
+            "",
+            "^".repeat(self.under),
+            before = self.before
+        )
     }
 }
 
@@ -177,7 +206,9 @@ fn plain(c: char) -> char {
 
 fn is_name(node: &Node) -> bool {
     match &node.kind {
-        Kind::Text(name) => name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')),
+        Kind::Text(name) => name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')),
         Kind::Null | Kind::Bool { .. } | Kind::Number(_) | Kind::List(_) | Kind::Map(_) => false,
     }
 }

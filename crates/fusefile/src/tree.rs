@@ -64,7 +64,9 @@ impl Node {
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.kind {
             Kind::Map(entries) => entries.iter().find(|entry| entry.key == key),
-            Kind::Null | Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) | Kind::List(_) => None,
+            Kind::Null | Kind::Bool { .. } | Kind::Number(_) | Kind::Text(_) | Kind::List(_) => {
+                None
+            }
         }
     }
 
@@ -88,7 +90,10 @@ pub(crate) fn read(text: &str) -> Result<Node, Broken> {
     if text.len() > MAX_BYTES {
         return Err(Broken {
             place: None,
-            message: format!("the file must be at most {MAX_BYTES} bytes long, not {}", text.len()),
+            message: format!(
+                "the file must be at most {MAX_BYTES} bytes long, not {}",
+                text.len()
+            ),
         });
     }
     let options = serde_saphyr::options! {
@@ -118,16 +123,18 @@ pub(crate) fn read(text: &str) -> Result<Node, Broken> {
 
 fn broken(error: &Error) -> Broken {
     let message = match error {
-        Error::MultipleDocuments { .. } => "a Fusefile holds one document: remove the second `---`".to_owned(),
+        Error::MultipleDocuments { .. } => {
+            "a Fusefile holds one document: remove the second `---`".to_owned()
+        }
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
-        | Error::AliasReplayCounterOverflow { .. } => {
-            too_much()
-        }
+        | Error::AliasReplayCounterOverflow { .. } => too_much(),
         Error::ExternalMessage { msg, .. } if msg.contains("recursion limit") => too_much(),
-        Error::RecursiveReferencesRequireWeakTypes { .. } => "an anchor cannot hold itself".to_owned(),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => {
+            "an anchor cannot hold itself".to_owned()
+        }
         Error::UnknownAnchor { .. } => "no anchor of this name stands before the alias".to_owned(),
         Error::ExternalMessage { msg, .. } | Error::Message { msg, .. } => msg.clone(),
         other => {
@@ -145,7 +152,9 @@ fn broken(error: &Error) -> Broken {
 }
 
 fn too_much() -> String {
-    format!("nests too deep or repeats too much: at most {MAX_DEPTH} levels and {MAX_NODES} values, repeats by `*alias` counted")
+    format!(
+        "nests too deep or repeats too much: at most {MAX_DEPTH} levels and {MAX_NODES} values, repeats by `*alias` counted"
+    )
 }
 
 /// A value as the YAML crate hands it over. What is no text comes without its spelling, which the span still knows.
@@ -175,16 +184,24 @@ fn node(raw: Spanned<Raw>, text: &str) -> Node {
         Raw::Number(value) => Kind::Number(spelled(value)),
         Raw::Text(value) => Kind::Text(value),
         Raw::List(items) => Kind::List(items.into_iter().map(|item| node(item, text)).collect()),
-        Raw::Map(entries) => Kind::Map(entries.into_iter().map(|(key, value)| entry(key, value, text)).collect()),
+        Raw::Map(entries) => Kind::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| entry(key, value, text))
+                .collect(),
+        ),
     };
     Node { place, kind }
 }
 
 fn entry(key: Spanned<Raw>, value: Spanned<Raw>, text: &str) -> Entry {
     let key = node(key, text);
+    let spelled = text
+        .get(key.place.range())
+        .filter(|spelling| !spelling.is_empty());
     let name = match key.kind {
         Kind::Text(name) | Kind::Number(name) | Kind::Bool { spelling: name, .. } => name,
-        Kind::Null => "null".to_owned(),
+        Kind::Null => spelled.unwrap_or("null").to_owned(),
         // No key of a Fusefile is spelled like that, so it is refused as unknown.
         Kind::List(_) => "[…]".to_owned(),
         Kind::Map(_) => "{…}".to_owned(),
@@ -256,7 +273,14 @@ mod tests {
     use super::*;
 
     fn kind_of(text: &str) -> Kind {
-        read(&format!("k: {text}\n")).ok().unwrap().entry("k").unwrap().value.kind.clone()
+        read(&format!("k: {text}\n"))
+            .ok()
+            .unwrap()
+            .entry("k")
+            .unwrap()
+            .value
+            .kind
+            .clone()
     }
 
     // check: FILE-10
@@ -275,7 +299,10 @@ mod tests {
         assert_eq!(kind_of("1.10"), Kind::Number("1.10".into()));
         assert_eq!(kind_of("0x1F"), Kind::Number("0x1F".into()));
         let root = read("a: &x 1.10\nb: *x\n").ok().unwrap();
-        assert_eq!(root.entry("b").unwrap().value.kind, Kind::Number("1.10".into()));
+        assert_eq!(
+            root.entry("b").unwrap().value.kind,
+            Kind::Number("1.10".into())
+        );
     }
 
     // check: FILE-9

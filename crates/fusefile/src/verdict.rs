@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::place::Place;
 use crate::source::Snippet;
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The file cannot be used.
     Error,
@@ -26,7 +29,7 @@ impl Severity {
 }
 
 /// One complaint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// How bad it is.
     pub severity: Severity,
@@ -35,22 +38,35 @@ pub struct Verdict {
     /// What is wrong and what is allowed.
     pub message: String,
     /// Where; nothing where no place of the file is to blame.
+    #[serde(flatten)]
     pub place: Option<Place>,
+    #[serde(skip)]
     pub(crate) snippet: Option<Snippet>,
 }
 
 /// Everything that is said about one Fusefile, in the order of its lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// For programs it is `{"file","verdicts":[{"severity","path","message","line","column","width"}]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdicts {
     file: String,
+    #[serde(rename = "verdicts")]
     list: Vec<Verdict>,
 }
 
 impl Verdicts {
     pub(crate) fn new(file: &str, mut list: Vec<Verdict>) -> Self {
-        list.sort_by_key(|verdict| (verdict.place.map(|place| (place.line, place.column)), verdict.severity));
+        list.sort_by_key(|verdict| {
+            (
+                verdict.place.map(|place| (place.line, place.column)),
+                verdict.severity,
+            )
+        });
         list.dedup();
-        Self { file: file.to_owned(), list }
+        Self {
+            file: file.to_owned(),
+            list,
+        }
     }
 
     /// Every complaint.
@@ -61,12 +77,16 @@ impl Verdicts {
 
     /// The complaints that forbid the file's use.
     pub fn errors(&self) -> impl Iterator<Item = &Verdict> {
-        self.list.iter().filter(|verdict| verdict.severity == Severity::Error)
+        self.list
+            .iter()
+            .filter(|verdict| verdict.severity == Severity::Error)
     }
 
     /// The complaints that do not.
     pub fn warnings(&self) -> impl Iterator<Item = &Verdict> {
-        self.list.iter().filter(|verdict| verdict.severity == Severity::Warning)
+        self.list
+            .iter()
+            .filter(|verdict| verdict.severity == Severity::Warning)
     }
 
     /// Whether the file cannot be used.
@@ -95,7 +115,13 @@ impl Verdicts {
 impl fmt::Display for Verdicts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for verdict in &self.list {
-            let Verdict { severity, path, message, place, snippet } = verdict;
+            let Verdict {
+                severity,
+                path,
+                message,
+                place,
+                snippet,
+            } = verdict;
             f.write_str(&self.file)?;
             if let Some(Place { line, column, .. }) = place {
                 write!(f, ":{line}:{column}")?;

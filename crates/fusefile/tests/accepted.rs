@@ -1,6 +1,8 @@
 //! Files that are fine, and the requests they make.
 
-use fuse_fusefile::{Files, Options, Secrets, ServerFacts, TEMPLATE, compile, json_schema, parse, shown, validate};
+use fuse_fusefile::{
+    Files, Options, Secrets, ServerFacts, TEMPLATE, compile, json_schema, parse, shown, validate,
+};
 use serde_json::{Value, json};
 
 fn request(text: &str) -> Value {
@@ -18,7 +20,10 @@ fn hitl(block: &str) -> Value {
 // check: FILE-3
 #[test]
 fn the_smallest_file_asks_for_the_defaults() {
-    assert_eq!(request("version: 1\n"), json!({"task_id": "agent", "spec": {}}));
+    assert_eq!(
+        request("version: 1\n"),
+        json!({"task_id": "agent", "spec": {}})
+    );
 }
 
 // check: FILE-3, HTTP-14
@@ -71,10 +76,15 @@ desktop: {width: 1280, height: 800}
 #[test]
 fn requests_and_deadlines_compile() {
     assert_eq!(
-        hitl("hitl:\n  timeout: 30m # long\n  on_timeout: allow\n  requests:\n    ask: {}\n    review: {}\n"),
+        hitl(
+            "hitl:\n  timeout: 30m # long\n  on_timeout: allow\n  requests:\n    ask: {}\n    review: {}\n"
+        ),
         json!({"timeout_seconds": 1800, "on_timeout": "allow", "requests": {"ask": {}, "review": {}}})
     );
-    assert_eq!(hitl("hitl: {require_actor: true, requests: {ask: {}}}\n")["require_actor"], true);
+    assert_eq!(
+        hitl("hitl: {require_actor: true, requests: {ask: {}}}\n")["require_actor"],
+        true
+    );
 }
 
 // check: CONF-14
@@ -124,7 +134,10 @@ hitl:
 ",
     );
     assert_eq!(made["gates"][0]["match"], json!({"action": ["type"]}));
-    assert_eq!(made["gates"][1]["match"], json!({"text_contains": ["prod.example.org"]}));
+    assert_eq!(
+        made["gates"][1]["match"],
+        json!({"text_contains": ["prod.example.org"]})
+    );
 }
 
 // check: CONF-21, CONF-22
@@ -148,8 +161,14 @@ hitl:
 ",
     );
     assert_eq!(made["hitl"]["gates"][0]["decide"]["secret"], "decider_key");
-    assert_eq!(made["hitl"]["notify"], json!([{"webhook": "https://hooks.example.org/fuse", "secret": "hook_key"}]));
-    assert_eq!(made["secrets"], json!({"decider_key": null, "hook_key": null}));
+    assert_eq!(
+        made["hitl"]["notify"],
+        json!([{"webhook": "https://hooks.example.org/fuse", "secret": "hook_key"}])
+    );
+    assert_eq!(
+        made["secrets"],
+        json!({"decider_key": null, "hook_key": null})
+    );
 }
 
 #[test]
@@ -174,14 +193,25 @@ hitl:
           label: the mirror's login
 ",
     );
-    assert_eq!(made["requests"]["secret"]["targets"][1]["file"], "/root/.netrc");
+    assert_eq!(
+        made["requests"]["secret"]["targets"][1]["file"],
+        "/root/.netrc"
+    );
 }
 
 #[test]
 fn takeovers_compile_with_a_desktop() {
-    assert_eq!(hitl("hitl: {timeout: 1h, requests: {takeover: {via: [terminal]}}}\n")["timeout_seconds"], 3600);
-    let made = hitl("desktop:\n  width: 1024\n  height: 768\nhitl:\n  requests:\n    takeover:\n      via: [terminal, desktop]\n");
-    assert_eq!(made["requests"]["takeover"]["via"], json!(["terminal", "desktop"]));
+    assert_eq!(
+        hitl("hitl: {timeout: 1h, requests: {takeover: {via: [terminal]}}}\n")["timeout_seconds"],
+        3600
+    );
+    let made = hitl(
+        "desktop:\n  width: 1024\n  height: 768\nhitl:\n  requests:\n    takeover:\n      via: [terminal, desktop]\n",
+    );
+    assert_eq!(
+        made["requests"]["takeover"]["via"],
+        json!(["terminal", "desktop"])
+    );
 }
 
 // check: CONF-25
@@ -197,8 +227,20 @@ hitl:
     - { name: reap, on: expiry, match: { before: 5m } }
 ",
     );
-    let matches: Vec<&Value> = made["gates"].as_array().unwrap().iter().map(|gate| &gate["match"]).collect();
-    assert_eq!(matches, [&json!({"failures": 3}), &json!({"quiet_seconds": 900}), &json!({"before_seconds": 300})]);
+    let matches: Vec<&Value> = made["gates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|gate| &gate["match"])
+        .collect();
+    assert_eq!(
+        matches,
+        [
+            &json!({"failures": 3}),
+            &json!({"quiet_seconds": 900}),
+            &json!({"before_seconds": 300})
+        ]
+    );
 }
 
 // check: FILE-5
@@ -206,29 +248,58 @@ hitl:
 fn a_bare_request_kind_is_declared_with_advice_to_say_so() {
     let text = "version: 1\nhitl:\n  requests:\n    ask:\n    takeover: ~\n";
     let parsed = parse("Fusefile", text).unwrap();
-    let verdicts = validate(&parsed, &Options::default(), &Files::default(), &ServerFacts::offline());
+    let verdicts = validate(
+        &parsed,
+        &Options::default(),
+        &Files::default(),
+        &ServerFacts::offline(),
+    );
     assert!(!verdicts.has_errors());
     assert_eq!(
         verdicts.to_string().lines().next(),
-        Some("Fusefile:4:5: warning: hitl.requests.ask: counts as declared; write `ask: {}` to say so")
+        Some(
+            "Fusefile:4:5: warning: hitl.requests.ask: counts as declared; write `ask: {}` to say so"
+        )
     );
     assert_eq!(verdicts.warnings().count(), 2);
-    assert_eq!(request(text)["hitl"]["requests"], json!({"ask": {}, "takeover": {}}));
+    assert_eq!(
+        request(text)["hitl"]["requests"],
+        json!({"ask": {}, "takeover": {}})
+    );
 }
 
 #[test]
 fn an_interpreter_on_the_allowlist_is_a_warning_at_its_place() {
-    let parsed = parse("Fusefile", "version: 1\nhitl:\n  exec:\n    allow:\n      - ls\n      - python3\n").unwrap();
-    let verdicts = validate(&parsed, &Options::default(), &Files::default(), &ServerFacts::offline());
+    let parsed = parse(
+        "Fusefile",
+        "version: 1\nhitl:\n  exec:\n    allow:\n      - ls\n      - python3\n",
+    )
+    .unwrap();
+    let verdicts = validate(
+        &parsed,
+        &Options::default(),
+        &Files::default(),
+        &ServerFacts::offline(),
+    );
     let first = &verdicts.all()[0];
-    assert_eq!((first.severity.as_str(), first.path.as_str()), ("warning", "hitl.exec.allow[1]"));
-    assert_eq!(first.place.map(|place| (place.line, place.column)), Some((6, 9)));
+    assert_eq!(
+        (first.severity.as_str(), first.path.as_str()),
+        ("warning", "hitl.exec.allow[1]")
+    );
+    assert_eq!(
+        first.place.map(|place| (place.line, place.column)),
+        Some((6, 9))
+    );
 }
 
 // check: FILE-4
 #[test]
 fn given_secrets_are_put_in_and_never_shown() {
-    let parsed = parse("Fusefile", "version: 1\nsecrets: [token]\nenv: {T: {secret: token}}\n").unwrap();
+    let parsed = parse(
+        "Fusefile",
+        "version: 1\nsecrets: [token]\nenv: {T: {secret: token}}\n",
+    )
+    .unwrap();
     let value = fuse_api::environment::SecretText("s3cr3t-value".to_owned());
     let options = Options {
         secrets: Secrets::Given([("token".to_owned(), value)].into()),
@@ -251,19 +322,32 @@ fn the_template_is_valid_as_it_stands_and_with_every_example_switched_on() {
         let indent = &line[..line.len() - bare.len()];
         let example = bare.strip_prefix("# ").filter(|rest| {
             let key = rest.trim_start_matches("- ").trim_start();
-            rest.starts_with("  ") || rest.starts_with("- ") || key.split_once(':').is_some_and(|(key, _)| {
-                !key.is_empty() && key.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_lowercase() || b == b'_')
-                    && !matches!(key, "Every key")
-            })
+            rest.starts_with("  ")
+                || rest.starts_with("- ")
+                || key.split_once(':').is_some_and(|(key, _)| {
+                    !key.is_empty()
+                        && key
+                            .bytes()
+                            .all(|b| b.is_ascii_uppercase() || b.is_ascii_lowercase() || b == b'_')
+                        && !matches!(key, "Every key")
+                })
         });
         match example {
             Some(example) => on.push_str(&format!("{indent}{example}\n")),
             None => on.push_str(&format!("{line}\n")),
         }
     }
-    assert!(on.contains("\nsecrets:\n  - gh_token") && on.contains("\n  exec:\n    default: ask"), "{on}");
+    assert!(
+        on.contains("\nsecrets:\n  - gh_token") && on.contains("\n  exec:\n    default: ask"),
+        "{on}"
+    );
     let parsed = parse("Fusefile", &on).unwrap_or_else(|verdicts| panic!("{verdicts}\n{on}"));
-    let verdicts = validate(&parsed, &Options::default(), &Files::inline(&parsed), &ServerFacts::offline());
+    let verdicts = validate(
+        &parsed,
+        &Options::default(),
+        &Files::inline(&parsed),
+        &ServerFacts::offline(),
+    );
     assert!(!verdicts.has_errors(), "{verdicts}");
 }
 
@@ -271,19 +355,42 @@ fn the_template_is_valid_as_it_stands_and_with_every_example_switched_on() {
 #[test]
 fn the_schema_describes_every_key_and_lets_no_other_in() {
     let schema = json_schema();
-    let keys: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    let keys: Vec<&str> = schema["properties"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     for key in [
-        "version", "name", "image", "files", "copy", "resources", "env", "build", "run", "workspace", "startup_timeout",
-        "secrets", "hitl", "desktop",
+        "version",
+        "name",
+        "image",
+        "files",
+        "copy",
+        "resources",
+        "env",
+        "build",
+        "run",
+        "workspace",
+        "startup_timeout",
+        "secrets",
+        "hitl",
+        "desktop",
     ] {
         assert!(keys.contains(&key), "{key}");
-        assert!(schema["properties"][key]["description"].is_string(), "{key}");
+        assert!(
+            schema["properties"][key]["description"].is_string(),
+            "{key}"
+        );
     }
     assert_eq!(keys.len(), 14);
     assert_eq!(schema["required"], json!(["version"]));
-    let text = schema.to_string();
-    assert!(!text.contains("\"null\"") && !text.contains("null"));
-    let objects = schema["$defs"].as_object().unwrap().values().filter(|one| one["type"] == "object");
+    assert!(!schema.to_string().contains("\"null\""), "no type is null");
+    let objects = schema["$defs"]
+        .as_object()
+        .unwrap()
+        .values()
+        .filter(|one| one["type"] == "object");
     for object in objects {
         assert_eq!(object["additionalProperties"], false, "{object}");
     }
