@@ -1,6 +1,8 @@
 //! The orchestrator's side of the protocol: one connection, shared by all calls, opened again when it breaks.
 
 mod conn;
+#[cfg(test)]
+mod tests;
 
 use crate::{
     error::CallError,

@@ -50,12 +50,12 @@ async fn variables_and_directory_are_the_environments_own(bench: Arc<Bench>) {
         ("A".into(), "1".into()),
         ("B".into(), "2".into()),
     ]));
-    spec.workspace = "/work/deep".to_owned();
+    spec.workspace = "/workspace/deep".to_owned();
     bench
         .with_spec(spec, |guest| async move {
             let mut exec = shell("echo $A $B $C $PWD");
             exec.env = EnvVars(BTreeMap::from([("B".into(), "x".into()), ("C".into(), "y".into())]));
-            assert_eq!(Ran::new(must(guest.exec(exec).await, "exec")).ok(), "1 x y /work/deep");
+            assert_eq!(Ran::new(must(guest.exec(exec).await, "exec")).ok(), "1 x y /workspace/deep");
             let mut exec = shell("pwd");
             exec.cwd = Some("/tmp".to_owned());
             assert_eq!(Ran::new(must(guest.exec(exec).await, "exec")).ok(), "/tmp");

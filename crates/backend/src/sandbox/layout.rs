@@ -188,18 +188,45 @@ pub fn random_text() -> io::Result<String> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
+/// How names of what is being removed start; no id starts like that.
+pub const REMOVED: &str = ".removed-";
+
+impl DataDir {
+    /// Goes on with removals that were cut off. Somebody else may be at the same ones.
+    pub fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(self.environments()) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if entry
+                .file_name()
+                .to_str()
+                .is_some_and(|n| n.starts_with(REMOVED))
+            {
+                // The next start tries again.
+                let _ = remove_tree(&entry.path());
+            }
+        }
+    }
+}
+
 /// Removes a tree that nobody uses any more, however deep it is and whatever modes its directories have.
 ///
 /// Subdirectories are moved up next to the top one at a time, so that neither the stack nor the number of open files grows with
-/// the depth that somebody inside has chosen.
+/// the depth that somebody inside has chosen. What somebody else has removed meanwhile is fine.
 pub fn remove_tree(top: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let open_up = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+    let open_up = |path: &Path| gone(fs::set_permissions(path, fs::Permissions::from_mode(0o700)));
     let mut counter = 0_u64;
     let mut flat = vec![top.to_owned()];
     while let Some(directory) = flat.pop() {
         open_up(&directory)?;
-        for entry in fs::read_dir(&directory)? {
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(e),
+        };
+        for entry in entries {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
                 open_up(&entry.path())?;
@@ -210,13 +237,20 @@ pub fn remove_tree(top: &Path) -> io::Result<()> {
                         break name;
                     }
                 };
-                fs::rename(entry.path(), &moved)?;
+                gone(fs::rename(entry.path(), &moved))?;
                 flat.push(moved);
             } else {
-                fs::remove_file(entry.path())?;
+                gone(fs::remove_file(entry.path()))?;
             }
         }
-        fs::remove_dir(&directory)?;
+        gone(fs::remove_dir(&directory))?;
     }
     Ok(())
+}
+
+fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }

@@ -45,9 +45,10 @@ impl Sandbox {
     /// # Errors
     /// [`BackendError::Io`] when the directory cannot be made.
     pub fn new(data: impl Into<PathBuf>) -> Result<Self, BackendError> {
-        Ok(Self {
-            data: DataDir::open(data.into())?,
-        })
+        let data = DataDir::open(data.into())?;
+        let swept = data.clone();
+        std::thread::spawn(move || swept.sweep());
+        Ok(Self { data })
     }
 
     async fn make(&self, spec: EnvSpec) -> Result<Arc<dyn Guest>, BackendError> {
@@ -164,7 +165,10 @@ impl Sandbox {
         }
         // Gone from the list at once; what remains of a removal that is cut off bears no id.
         let trash = layout::random_text().map_err(BackendError::io("reading random bytes"))?;
-        let trash = self.data.environments().join(format!(".removed-{trash}"));
+        let trash = self
+            .data
+            .environments()
+            .join(format!("{}{trash}", layout::REMOVED));
         match std::fs::rename(&directory, &trash) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,5 +1,8 @@
 //! What is the sandbox's own: its files, its processes, what it refuses.
 
+mod image;
+mod raw;
+
 use fuse_backend::{
     Backend, BackendError, BoxFuture, Command, EnvId, EnvSpec, EnvVars, ExecSpec, Guest,
     InitialFile, Sandbox,
@@ -44,6 +47,19 @@ pub fn cases(data: &Path) -> Vec<(&'static str, BoxFuture<'static, ()>)> {
             case(missing_facility, data),
         ),
         ("a_long_data_directory_is_fine", case(long_path, data)),
+        (
+            "a_named_image_is_a_root_of_its_own",
+            case(image::named, data),
+        ),
+        (
+            "the_guest_refuses_who_is_not_meant_for_it_and_what_it_does_not_know",
+            case(raw::refuses, data),
+        ),
+        ("the_guest_survives_garbage", case(raw::garbage, data)),
+        (
+            "a_removal_that_was_cut_off_is_finished",
+            case(cut_off, data),
+        ),
         ("create_and_exec_are_quick", case(quick, data)),
     ]
 }
@@ -255,6 +271,19 @@ async fn long_path(data: PathBuf) {
     assert_eq!(outcome.stdout, b"hi\n");
     destroy(&long, "long").await;
     std::fs::remove_dir_all(data.join("x".repeat(120))).expect("removing it");
+}
+
+async fn cut_off(data: PathBuf) {
+    let own = data.join("swept");
+    let left = own.join("environments/.removed-x/a/b");
+    std::fs::create_dir_all(&left).expect("a directory");
+    assert_eq!(sandbox(&own).list().await.expect("list"), []);
+    let started = Instant::now();
+    while left.exists() && started.elapsed() < Duration::from_secs(5) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!left.exists());
+    std::fs::remove_dir_all(own).expect("removing it");
 }
 
 /// Generous bounds: this runs on loaded machines, and is to notice a blunder, not to measure.
