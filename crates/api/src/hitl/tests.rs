@@ -20,6 +20,7 @@ fn an_empty_block_has_the_defaults() {
 }
 
 #[test]
+// check: CONF-14
 fn a_full_block_comes_back_as_it_was_written_with_names_as_lists() {
     let full = json!({"timeout_seconds":600,"on_timeout":"allow","require_actor":true,
         "requests":{"ask":{},"review":{},
@@ -44,6 +45,7 @@ fn a_full_block_comes_back_as_it_was_written_with_names_as_lists() {
 }
 
 #[test]
+// check: CONF-1
 fn a_kind_is_declared_by_presence_and_null_declares_nothing() {
     let parsed =
         block(json!({"requests":{"ask":{},"review":null,"secret":{},"takeover":{}}})).unwrap();
@@ -56,6 +58,7 @@ fn a_kind_is_declared_by_presence_and_null_declares_nothing() {
 }
 
 #[test]
+// check: CONF-5
 fn an_unknown_field_is_refused_at_every_depth() {
     for value in [
         json!({"gate": []}),
@@ -75,6 +78,7 @@ fn an_unknown_field_is_refused_at_every_depth() {
 }
 
 #[test]
+// check: CONF-20
 fn a_grant_is_once_env_or_a_duration() {
     for (text, reach, shown) in [
         ("once", GrantReach::Once, "once"),
@@ -90,4 +94,40 @@ fn a_grant_is_once_env_or_a_duration() {
     ] {
         assert_eq!(text.parse::<GrantReach>(), Err(GrantReachError), "{text}");
     }
+}
+
+#[test]
+// check: CONF-4
+// check: CONF-9
+// check: CONF-19
+fn words_from_a_closed_list_are_taken_as_they_are_and_no_others() {
+    let gate = |field: &str, word: &str| {
+        let mut gate = json!({"name":"g","on":"exec"});
+        gate[field] = json!(word);
+        block(json!({ "gates": [gate] })).map(|block| block.gates[0].clone())
+    };
+    for on in ["exec", "lifecycle", "computer", "stall", "expiry"] {
+        assert_eq!(gate("on", on).unwrap().on.as_str(), on);
+    }
+    for mode in ["ask", "notify", "deny"] {
+        assert_eq!(gate("mode", mode).unwrap().mode.as_str(), mode);
+    }
+    assert_eq!(gate("on", "exec").unwrap().mode, GateMode::Ask);
+    for word in ["", "Exec", "network", "allow"] {
+        assert!(
+            gate("on", word).is_err() && gate("mode", word).is_err(),
+            "{word}"
+        );
+    }
+    for (word, fine) in [
+        ("reject", true),
+        ("allow", true),
+        ("approve", false),
+        ("Allow", false),
+        ("", false),
+    ] {
+        assert_eq!(block(json!({ "on_timeout": word })).is_ok(), fine, "{word}");
+    }
+    assert!(block(json!({"exec":{"default":"allow"}})).is_err());
+    assert!(block(json!({"requests":{"takeover":{"via":["ssh"]}}})).is_err());
 }

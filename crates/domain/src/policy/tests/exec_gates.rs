@@ -135,3 +135,35 @@ fn a_shell_string_runs_the_program_sh_and_shows_nothing_else() {
     assert_eq!(verdict.severity(), Severity::Notify);
     assert_eq!(verdict.notifies[0].name, "sh");
 }
+
+#[test]
+// check: GATE-25
+#[allow(clippy::disallowed_methods, reason = "this test measures time")]
+fn a_verdict_takes_time_in_proportion_to_the_words() {
+    let several: Vec<Value> = (0..10)
+        .map(|i| json!({"name":format!("g{i}"),"on":"exec","match":{"program":"git","args":["push","--force"]}}))
+        .collect();
+    let policy = gates(json!(several));
+    let many = |front: &str, word: &str| -> Vec<String> {
+        let mut words = argv(front);
+        words.extend(std::iter::repeat_n(word.to_owned(), 50_000));
+        words.push("git".to_owned());
+        words
+    };
+    let start = std::time::Instant::now();
+    for (front, word) in [
+        ("git push", "x"),
+        ("env", "A=1"),
+        ("env", "-i"),
+        ("sudo", "A=1"),
+        ("env", "-S"),
+        ("nice", "-5"),
+        ("bash", "-o"),
+        ("env -z", "git"),
+        ("nice", "nice"),
+    ] {
+        let _ = policy.judge_exec(ExecAction::Argv(&many(front, word)));
+    }
+    // Each takes well under a second in any build; a square of the words would take minutes.
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
