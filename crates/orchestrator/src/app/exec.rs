@@ -62,7 +62,10 @@ impl App {
         self.metrics.exec_ran(begun.elapsed());
         match outcome? {
             Ok(done) => Ok(ExecAnswer::Done(done)),
-            Err(error) => Err(call_failed(&row, &error)),
+            Err(error) => {
+                self.metrics.exec_failed();
+                Err(call_failed(&row, &error))
+            }
         }
     }
 
@@ -139,7 +142,6 @@ fn lossy(bytes: Vec<u8>) -> String {
         Err(e) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
     }
 }
-
 
 /// Why a command has no result, as an answer to its caller.
 fn call_failed(row: &EnvironmentRow, error: &CallError) -> AppError {

@@ -205,7 +205,12 @@ impl App {
 
     /// Commits, and tells apart what the caller has to do: go on, or decide anew on `Conflict`.
     pub(crate) async fn commit(&self, transition: Transition) -> AppResult<Outcome> {
-        match self.store.commit(transition).await? {
+        match self
+            .store
+            .commit(transition)
+            .await
+            .inspect_err(|_| self.metrics.database_error())?
+        {
             Committed::Done(records) => Ok(Outcome::Done(records)),
             Committed::Conflict => Ok(Outcome::Conflict),
             Committed::EnvironmentGone => Err(Refusal::NotFound(What::Environment).into()),

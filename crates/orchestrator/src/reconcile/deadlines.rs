@@ -31,14 +31,17 @@ impl App {
         loop {
             let now = self.now();
             let Some(earliest) = self.store.earliest_deadline().await? else {
+                self.metrics.set_overdue(0);
                 return Ok(Duration::MAX);
             };
             let ahead = earliest.as_micros().saturating_sub(now.as_micros());
             if let Ok(micros @ 1..) = u64::try_from(ahead) {
+                self.metrics.set_overdue(0);
                 return Ok(Duration::from_micros(micros));
             }
             let due = self.store.due(now, BATCH).await?;
             let full = due.len() == BATCH as usize;
+            self.metrics.set_overdue(due.len() as u64);
             let expiries = due.iter().map(|d| end::expire(d, now)).collect();
             for committed in self.store.commit_all(expiries).await {
                 match committed? {
