@@ -76,7 +76,8 @@ inline_schema! {
         ExecRequest,
         RaiseRequest,
         ApproveRequest,
-        RejectRequest
+        RejectRequest,
+        StateFilter
     ))
 )]
 struct Base;

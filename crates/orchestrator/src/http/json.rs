@@ -4,6 +4,7 @@
 //! keys at any depth, NUL characters. The second one builds the value and complains with the path of the field.
 
 mod explain;
+mod objects;
 mod scan;
 
 use super::error::Failure;
@@ -44,7 +45,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
     })?;
     scan::scan(text).map_err(|(path, message)| Failure::invalid(&shown(&path), &message))?;
     let mut reader = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut reader).map_err(|e| {
+    serde_path_to_error::deserialize(objects::Objects(&mut reader)).map_err(|e| {
         let path = e.path().to_string();
         let (path, message) = explain::explain(&path, &e.into_inner());
         Failure::invalid(&shown(&path), &shown(&message))
@@ -169,6 +170,10 @@ mod tests {
         }
         let told = message::<CreateEnvironment>(br#"{"env":{"A":"hunter2"}}"#).await;
         assert_eq!(told, "env.A: expected an object, found a string");
+        let told = message::<CreateEnvironment>(br#"{"spec":[2,512]}"#).await;
+        assert_eq!(told, "spec: expected an object, found a list");
+        let told = message::<CreateEnvironment>(br#"{"hitl":{"gates":[["a","exec"]]}}"#).await;
+        assert_eq!(told, "hitl.gates[0]: expected an object, found a list");
         let told = message::<CreateEnvironment>(br#"{"run":7}"#).await;
         assert!(told.starts_with("run: expected a command line"), "{told}");
     }
