@@ -56,7 +56,7 @@ pub fn findings(specification: &str, files: &[File]) -> Vec<String> {
 }
 
 /// Whether the whole file is one of tests.
-fn is_of_tests(path: &str) -> bool {
+pub fn is_of_tests(path: &str) -> bool {
     path.split(['/', '.']).any(|part| {
         matches!(part, "tests" | "fuzz" | "conformance" | "suite")
             || part.ends_with("_tests")
