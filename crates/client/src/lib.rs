@@ -11,6 +11,7 @@
 //! Each example in this documentation is a step of the program in `examples/tour`, which the end-to-end tests run against
 //! a real server.
 
+mod audit;
 mod backoff;
 mod builder;
 mod environments;
@@ -20,9 +21,11 @@ mod exec;
 mod interventions;
 mod keys;
 mod request;
+mod service;
 mod transport;
 mod wait;
 
+pub use audit::AuditFilter;
 pub use builder::{Client, ClientBuilder};
 pub use environments::{EnvironmentFilter, Environments};
 pub use error::Error;
@@ -34,3 +37,4 @@ pub use fuse_api::keys::ActorLabel;
 pub use interventions::{InterventionFilter, Interventions, StateFilter};
 pub use keys::ApiKeys;
 pub use request::{HumanRequest, ReviewRequest, ReviewVerdict};
+pub use service::Version;

@@ -16,4 +16,4 @@ pub mod server;
 mod testing;
 pub mod wake;
 
-pub use run::{RunError, run};
+pub use run::{RunError, run, run_and_tell};

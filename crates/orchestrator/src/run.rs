@@ -9,6 +9,7 @@ use fuse_store::{OpenError, Sealer};
 use std::fs::DirBuilder;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -54,6 +55,18 @@ impl RunError {
 /// # Errors
 /// It did not start. Nothing is written before the settings are checked and the port is open.
 pub async fn run(config: Config) -> Result<(), RunError> {
+    run_and_tell(config, |_| ControlFlow::Continue(())).await
+}
+
+/// [`run`]s, and calls `ready` with the address once everything has started and just before the first connection is accepted.
+/// A break ends it in good order without serving.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_and_tell(
+    config: Config,
+    ready: impl FnOnce(SocketAddr) -> ControlFlow<()> + Send,
+) -> Result<(), RunError> {
     crate::logging::init(&config);
     let stop = Stop::listen()?;
     let address = config.listen;
@@ -81,7 +94,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         app: std::sync::Arc::clone(&running.app),
         proxies: config.trusted_proxies.clone(),
     };
-    let served = server::serve(listener, site, stop).await;
+    let served = match ready(listener.local_addr()?) {
+        ControlFlow::Continue(()) => server::serve(listener, site, stop).await,
+        ControlFlow::Break(()) => Ok(()),
+    };
     running.stop().await;
     Ok(served?)
 }

@@ -14,6 +14,7 @@ mod exec;
 mod held;
 mod held_no_wait;
 mod review;
+mod service;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ async fn tour() -> Result<(), Error> {
     let client = connect::connect().await?;
     environment::environment(&client, &format!("tour-{}-a", std::process::id())).await?;
     api_keys::api_keys(&client).await?;
+    service::service(&client).await?;
 
     let request: CreateEnvironment = serde_json::from_value(serde_json::json!({
         "task_id": format!("tour-{}-b", std::process::id()),

@@ -4,7 +4,7 @@ mod networks;
 mod secret;
 
 pub use networks::Networks;
-pub use secret::{Secret, load_or_create};
+pub use secret::{Secret, fresh_key, load_or_create};
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};

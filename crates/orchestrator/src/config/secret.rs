@@ -42,6 +42,14 @@ pub fn fresh_token() -> Secret {
     Secret::new(format!("fuse_mt_{}", hex::encode(&bytes[..])))
 }
 
+/// A new key to seal contents with.
+#[must_use]
+pub fn fresh_key() -> Secret {
+    let mut bytes = Zeroizing::new([0_u8; 32]);
+    rand::rng().fill_bytes(&mut bytes[..]);
+    Secret::new(hex::encode(&bytes[..]))
+}
+
 /// Reads a secret from its file, or makes both. Of several processes that do so at once, one makes it and the others read it.
 ///
 /// # Errors
