@@ -160,9 +160,7 @@ impl From<AppError> for Failure {
         match error {
             AppError::Refused(refusal) => refusal.into(),
             AppError::Unavailable(message) => {
-                // What follows a colon is a driver's own words; those are for the log.
-                let told = message.split(": ").next().unwrap_or_default();
-                let mut failure = Self::unavailable(told);
+                let mut failure = Self::unavailable(message.clone());
                 failure.cause = Some(message);
                 failure
             }

@@ -62,7 +62,7 @@ pub async fn unknown_method(request: Request) -> Answer {
     allowed.sort_unstable();
     allowed.dedup();
     Err(Failure::no_route(format!(
-        "{} is not served on this path; {} is",
+        "{} is not served on this path; it takes {}",
         parts.method.as_str().chars().take(32).collect::<String>(),
         allowed.join(", ")
     )))
