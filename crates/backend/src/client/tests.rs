@@ -100,7 +100,12 @@ async fn a_guest_that_breaks_the_protocol_loses_the_call_and_nothing_else() {
     let garbage = |_| vec![0xff; 64];
     let too_much = |stream| {
         let mut bytes = Vec::new();
-        encode_data(&mut bytes, stream, Channel::Stdout, &[b'x'; 11]);
+        encode_data(
+            &mut bytes,
+            stream,
+            Channel::Stdout,
+            &vec![b'x'; (1 << 20) + 1],
+        );
         bytes
     };
     let unasked = |stream: u32| {

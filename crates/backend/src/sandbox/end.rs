@@ -16,6 +16,7 @@ use nix::{
     },
 };
 use std::{
+    fs::{File, TryLockError},
     io,
     os::fd::{AsFd, AsRawFd, OwnedFd},
     path::Path,
@@ -46,8 +47,37 @@ pub fn listener(directory: &Path) -> io::Result<Option<i32>> {
     }
 }
 
-/// Kills the first process of an environment, and with it all others, and waits until they are gone.
+/// Kills the first process of an environment, and with it all others, and waits until nothing of it lives.
+///
+/// Its stage and `fused` hold a lock on its log for as long as they live, whoever started them: an environment that
+/// somebody is still making is waited for and ended too.
 pub fn kill(directory: &Path, meta: Option<&Meta>) -> io::Result<()> {
+    kill_once(directory, meta)?;
+    let log = match File::open(directory.join("log")) {
+        Ok(log) => log,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    let deadline = Instant::now() + END;
+    loop {
+        match log.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(e)) => return Err(e),
+            Err(TryLockError::WouldBlock) if Instant::now() > deadline => {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "its processes do not end",
+                ));
+            }
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(Duration::from_millis(10));
+                kill_once(directory, None)?;
+            }
+        }
+    }
+}
+
+fn kill_once(directory: &Path, meta: Option<&Meta>) -> io::Result<()> {
     if let Some(process) = meta.and_then(|m| m.process.as_ref())
         && let Some(pidfd) = same(process)?
     {

@@ -26,6 +26,9 @@ pub fn launch(config: &StageConfig) -> Result<(), BackendError> {
         .mode(0o600)
         .open(Path::new(&config.directory).join("log"))
         .map_err(BackendError::io("opening the environment's log"))?;
+    // Shared with the stage and with `fused`, which hold it for as long as they live.
+    log.try_lock()
+        .map_err(|e| BackendError::io("locking the environment's log")(e.into()))?;
     let mut child = Command::new("/proc/self/exe")
         .arg0(STAGE)
         .env_clear()

@@ -203,6 +203,8 @@ async fn stopped(data: PathBuf) {
 async fn reused_number(data: PathBuf) {
     let guest = create(&data, "renumbered").await;
     let (path, mut meta, _) = noted(&data, "renumbered");
+    // The kernel tells starts apart by hundredths of a second.
+    tokio::time::sleep(Duration::from_millis(100)).await;
     let mut stranger = std::process::Command::new("sleep")
         .arg("100")
         .spawn()
@@ -237,6 +239,23 @@ async fn half_made(data: PathBuf) {
     );
     destroy(&data, "half").await;
     assert!(!directory.exists());
+}
+
+async fn in_the_making(data: PathBuf) {
+    for delay in [0, 3, 8, 15, 25, 40, 70] {
+        let backend = sandbox(&data);
+        let made =
+            tokio::spawn(
+                async move { backend.create(EnvSpec::new(id("hasty"))).await.map(|_| ()) },
+            );
+        tokio::time::sleep(Duration::from_millis(delay)).await;
+        let first = sandbox(&data).destroy(&id("hasty")).await;
+        let created = made.await.expect("no panic");
+        // Made after the destroy, or cut off by it; never half.
+        let second = sandbox(&data).destroy(&id("hasty")).await;
+        assert!(second.is_ok(), "{delay}: {first:?} {created:?} {second:?}");
+        assert!(!data.join("environments/hasty").exists());
+    }
 }
 
 async fn missing_facility(data: PathBuf) {
