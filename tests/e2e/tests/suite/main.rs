@@ -1,0 +1,3 @@
+//! The whole product over its real binary: servers, databases, sandboxed environments, HTTP.
+
+mod environments;
