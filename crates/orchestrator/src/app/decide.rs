@@ -35,7 +35,7 @@ impl App {
             }
             transition
         })?;
-        self.decided(records)
+        Self::decided(records)
     }
 
     /// Rejects an intervention.
@@ -53,15 +53,14 @@ impl App {
             let caller = decider(who, record.view.kind)?;
             decide::reject(&record, &body, &caller, self.now())?
         })?;
-        self.decided(records)
+        Self::decided(records)
     }
 
     /// The resolved record comes after those that an edit's notify gates raised.
-    fn decided(self: &Arc<Self>, records: Vec<Arc<Record>>) -> AppResult<Intervention> {
+    fn decided(records: Vec<Arc<Record>>) -> AppResult<Intervention> {
         let record = records.into_iter().next_back().ok_or_else(|| {
             super::AppError::Internal("a decision committed without its record".into())
         })?;
-        self.act_on(&record);
         Ok(record.view.clone())
     }
 }

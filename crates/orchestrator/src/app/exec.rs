@@ -21,6 +21,9 @@ const DEFAULT_TIMEOUT_MS: u64 = 60_000;
 /// The longest a command may run.
 const MAX_TIMEOUT_MS: u64 = 600_000;
 
+/// How often a running command is noted as activity; the shortest idle timeout is 60 seconds.
+const ACTIVITY: Duration = Duration::from_secs(15);
+
 /// What a command's call comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExecAnswer {
@@ -46,6 +49,7 @@ impl App {
         let row = self.environment(env).await?;
         let caller = who.admit(Access::Master)?;
         require_running(&row)?;
+        self.require_local(&row)?;
         let home = self.home(&row)?;
         if let Some(policy) = &home.policy {
             let verdict = policy.judge_exec(decide::action_of(&asked));
@@ -54,11 +58,9 @@ impl App {
                 return Ok(ExecAnswer::Held(Box::new(held.view.clone())));
             }
         }
-        self.store.touch(&row.uid, now);
         let command_id = uuid::Uuid::now_v7().simple().to_string();
         let begun = std::time::Instant::now();
         let outcome = self.run_in_guest(&row, &asked, command_id).await;
-        self.store.touch(&row.uid, self.now());
         self.metrics.exec_ran(begun.elapsed());
         match outcome? {
             Ok(done) => Ok(ExecAnswer::Done(done)),
@@ -122,7 +124,17 @@ impl App {
         };
         let mut spec = ExecSpec::new(command_id, command);
         spec.timeout = Duration::from_millis(exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS));
-        Ok(guest.exec(spec).await.map(result_of))
+        let mut running = guest.exec(spec);
+        // A command that runs is activity for as long as it runs.
+        let mut beat = tokio::time::interval(ACTIVITY);
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut running => break outcome,
+                _ = beat.tick() => self.store.touch(&row.uid, self.now()),
+            }
+        };
+        self.store.touch(&row.uid, self.now());
+        Ok(outcome.map(result_of))
     }
 }
 

@@ -81,17 +81,23 @@ impl App {
         Ok(home)
     }
 
+    /// The environment's guest is within this orchestrator's reach.
+    pub(crate) fn require_local(&self, row: &EnvironmentRow) -> AppResult<()> {
+        if row.host_id == self.host_id {
+            return Ok(());
+        }
+        Err(AppError::Unavailable(format!(
+            "environment {} runs on host {}, and this orchestrator serves host {}; send the call there",
+            row.id, row.host_id, self.host_id
+        )))
+    }
+
     /// The environment's guest, found again where this process has not met it.
     pub(crate) async fn guest(&self, row: &EnvironmentRow) -> AppResult<Arc<dyn Guest>> {
         if let Some(guest) = lock(&self.homes.guests).get(&row.uid) {
             return Ok(Arc::clone(guest));
         }
-        if row.host_id != self.host_id {
-            return Err(AppError::Unavailable(format!(
-                "environment {} runs on host {}, and this orchestrator serves host {}; send the call there",
-                row.id, row.host_id, self.host_id
-            )));
-        }
+        self.require_local(row)?;
         let id = backend_id(&row.uid)?;
         match self.backend.adopt(&id).await {
             Ok(guest) => {

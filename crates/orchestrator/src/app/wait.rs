@@ -119,7 +119,6 @@ impl App {
                 .await?
                 && let Some(expired) = records.pop()
             {
-                self.act_on(&expired);
                 return Ok(Arc::unwrap_or_clone(expired));
             }
         }

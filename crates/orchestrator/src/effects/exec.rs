@@ -117,14 +117,12 @@ async fn command(
             ));
         }
     }
-    app.store.touch(&env.uid, app.now());
     let begun = std::time::Instant::now();
     // The command carries the intervention's id, so that the guest itself never starts it twice.
     let outcome = app
         .run_in_guest(env, exec, record.view.id.as_str().to_owned())
         .await;
     app.metrics.exec_ran(begun.elapsed());
-    app.store.touch(&env.uid, app.now());
     match outcome {
         Ok(Ok(exec)) => ActionResult {
             exec: Some(exec),

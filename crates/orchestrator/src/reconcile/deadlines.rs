@@ -45,13 +45,8 @@ impl App {
             let expiries = due.iter().map(|d| end::expire(d, now)).collect();
             for committed in self.store.commit_all(expiries).await {
                 match committed? {
-                    Committed::Done(records) => {
-                        for record in &records {
-                            self.act_on(record);
-                        }
-                    }
-                    // Somebody decided or expired it first.
-                    Committed::Conflict => {}
+                    // On a conflict somebody decided or expired it first.
+                    Committed::Done(_) | Committed::Conflict => {}
                     Committed::EnvironmentGone | Committed::TooManyPending => {
                         return Err(AppError::Internal(
                             "an expiry was refused as a raise".into(),

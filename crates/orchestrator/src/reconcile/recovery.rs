@@ -96,30 +96,30 @@ async fn check_guest(app: &App, row: &EnvironmentRow) {
     };
     let from = [EnvState::Running, EnvState::Draining];
     let message = format!("its guest ended on its own: {why}");
-    let closed = app
-        .commit(end::close(
-            row.uid.clone(),
-            &from,
-            EnvState::Failed,
-            &message,
-            app.now(),
-        ))
-        .await;
-    match closed {
-        Ok(Outcome::Done(_)) => {
-            tracing::warn!(env = %row.id, why, "an environment failed");
-            let change = EnvironmentChange {
-                error: Some(message),
-                ..EnvironmentChange::default()
-            };
-            if let Err(error) = app
-                .store
-                .update_environment(&row.uid, &[EnvState::Failed], change, app.now())
-                .await
-            {
-                tracing::warn!(env = %row.id, %error, "why it failed could not be noted");
-            }
+    let noted = EnvironmentChange {
+        error: Some(message.clone()),
+        ..EnvironmentChange::default()
+    };
+    // The reason comes first, so that whoever hears of the failure can read it.
+    let closed = match app
+        .store
+        .update_environment(&row.uid, &from, noted, app.now())
+        .await
+    {
+        Ok(_) => {
+            let change = end::close(
+                row.uid.clone(),
+                &from,
+                EnvState::Failed,
+                &message,
+                app.now(),
+            );
+            app.commit(change).await
         }
+        Err(error) => Err(error.into()),
+    };
+    match closed {
+        Ok(Outcome::Done(_)) => tracing::warn!(env = %row.id, why, "an environment failed"),
         Ok(Outcome::Conflict) => {}
         Err(error) => {
             tracing::warn!(env = %row.id, ?error, "a failed environment could not be closed")
