@@ -59,11 +59,12 @@ CREATE TABLE interventions (
     result          BYTEA,
     CHECK ((state = 'pending') = (outcome IS NULL))
 );
-CREATE INDEX interventions_list ON interventions (created_at, id);
-CREATE INDEX interventions_env_list ON interventions (env_id, created_at, id);
-CREATE INDEX interventions_raised_by ON interventions (raised_id, created_at, id);
-CREATE INDEX interventions_decided_by ON interventions (decided_id, created_at, id) WHERE decided_id IS NOT NULL;
-CREATE INDEX interventions_pending_list ON interventions (created_at, id) WHERE state = 'pending';
+-- An id starts with its time, so that the primary key is the list in order. Few indexes keep a mass expiry quick: each one
+-- that is not limited to pending rows costs an entry per change.
+CREATE INDEX interventions_env_list ON interventions (env_id, id);
+CREATE INDEX interventions_raised_by ON interventions (raised_id, id);
+CREATE INDEX interventions_decided_by ON interventions (decided_id, id) WHERE decided_source <> 'system';
+CREATE INDEX interventions_pending_list ON interventions (id) WHERE state = 'pending';
 CREATE INDEX interventions_pending_env ON interventions (env_uid) WHERE state = 'pending';
 CREATE INDEX interventions_pending_due ON interventions (deadline, id) WHERE state = 'pending';
 CREATE INDEX interventions_to_run ON interventions (run, id) WHERE run IN ('ready', 'started');

@@ -88,7 +88,7 @@ impl Conn {
         let head = match self {
             Self::Postgres(conn) => {
                 let rows = sqlx::raw_sql(
-                    "BEGIN; SELECT seq, hash FROM chain_head WHERE id = 1 FOR UPDATE",
+                    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT seq, hash FROM chain_head WHERE id = 1 FOR UPDATE",
                 )
                 .fetch_all(&mut **conn)
                 .await?;

@@ -95,7 +95,7 @@ impl Store {
         row.map(|row| row.open(&self.sealer)).transpose()
     }
 
-    /// Interventions, newest first; `limit` at most.
+    /// Interventions, newest first by the time in their ids; `limit` at most.
     ///
     /// # Errors
     /// The cursor is not one of this filter's, the database is unavailable, or stored content does not open.
@@ -127,25 +127,22 @@ impl Store {
             stmt = stmt
                 .push(" AND (raised_id = ")
                 .bind(actor)
-                .push(" OR decided_id = ")
+                .push(" OR (decided_id = ")
                 .bind(actor)
-                .push(")");
+                // What nobody decided is not in the index.
+                .push(match actor {
+                    "system" => "))",
+                    _ => " AND decided_source <> 'system'))",
+                });
         }
-        if let Some((at, id)) = from {
-            stmt = stmt
-                .push(" AND (created_at, id) < (")
-                .bind(at)
-                .push(", ")
-                .bind(id.as_str())
-                .push(")");
+        if let Some((_, id)) = from {
+            stmt = stmt.push(" AND id < ").bind(id.as_str());
         }
         let stmt = stmt
-            .push(" ORDER BY created_at DESC, id DESC LIMIT ")
+            .push(" ORDER BY id DESC LIMIT ")
             .bind(i64::from(limit) + 1);
         let rows = self.db.rows(stmt, Row::read).await?;
-        let page = mark.page(rows, limit as usize, |row| {
-            (row.created_at.as_micros(), row.id.as_str().to_owned())
-        });
+        let page = mark.page(rows, limit as usize, |row| (0, row.id.as_str().to_owned()));
         let items = page.items.iter().map(|row| row.open(&self.sealer));
         Ok(Page {
             items: items.collect::<Result<_, _>>()?,

@@ -146,8 +146,9 @@ impl Store {
         self.db.row(stmt, |_| Ok(())).await.map(drop)
     }
 
-    /// Commits what waits, writes the noted activity and closes the connections.
-    pub async fn close(self) {
+    /// Commits what waits, writes the noted activity and closes the connections. What is asked of the store afterwards fails
+    /// as unavailable.
+    pub async fn close(&self) {
         self.ledger.close().await;
         for task in &self.tasks {
             task.abort();

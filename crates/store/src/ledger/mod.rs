@@ -15,6 +15,7 @@ use crate::sql::{self, Db};
 use fuse_domain::transition::{Committed, Transition};
 use plan::{Plan, Sealed};
 use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -39,9 +40,14 @@ struct Job {
 
 /// The entrance to the ledger.
 pub(crate) struct Ledger {
-    queue: mpsc::Sender<Job>,
+    /// None once it is closed.
+    open: Mutex<Option<Open>>,
     sealer: Sealer,
-    writer: std::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Open {
+    queue: mpsc::Sender<Job>,
+    writer: JoinHandle<()>,
 }
 
 impl Ledger {
@@ -55,10 +61,10 @@ impl Ledger {
             number: 0,
             finisher: finish::start(db, sealer.clone(), notifier),
         };
+        let writer = tokio::spawn(writer.run(jobs));
         Self {
-            queue,
+            open: Mutex::new(Some(Open { queue, writer })),
             sealer,
-            writer: std::sync::Mutex::new(Some(tokio::spawn(writer.run(jobs)))),
         }
     }
 
@@ -74,10 +80,9 @@ impl Ledger {
             whole,
             reply,
         };
-        self.queue
-            .send(job)
-            .await
-            .map_err(|_| StoreError::stopped())?;
+        let queue = self.lock().as_ref().map(|open| open.queue.clone());
+        let queue = queue.ok_or_else(StoreError::stopped)?;
+        queue.send(job).await.map_err(|_| StoreError::stopped())?;
         Ok(answer)
     }
 
@@ -101,14 +106,18 @@ impl Ledger {
     }
 
     /// Takes nothing new, commits what waits, and ends.
-    pub async fn close(self) {
-        drop(self.queue);
-        let writer = self.writer.into_inner().ok().flatten();
-        if let Some(writer) = writer
-            && let Err(error) = writer.await
-        {
-            tracing::error!(%error, "the ledger's writer failed");
+    pub async fn close(&self) {
+        let open = self.lock().take();
+        if let Some(Open { queue, writer }) = open {
+            drop(queue);
+            if let Err(error) = writer.await {
+                tracing::error!(%error, "the ledger's writer failed");
+            }
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
