@@ -14,7 +14,7 @@ use fuse_domain::policy::Violation;
 use serde_json::Value;
 
 use crate::model::{self, BuildStep, EnvSource, FileSource, Hitl, Network, Run};
-use crate::parse::Parsed;
+use crate::parse::{MOST, Parsed};
 use crate::path::Path;
 use crate::verdict::{Severity, Verdict, Verdicts};
 
@@ -201,6 +201,7 @@ pub fn validate(
         Err(broken) => found.extend(
             broken
                 .into_iter()
+                .take(MOST)
                 .map(|violation| place(Severity::Error, violation)),
         ),
     }

@@ -6,10 +6,14 @@ use serde::Deserialize as _;
 
 use crate::model::Fusefile;
 use crate::path::Path;
+use crate::place::Place;
 use crate::shape;
 use crate::source::Source;
 use crate::tree::{self, Kind, Node};
 use crate::verdict::{Severity, Verdict, Verdicts};
+
+/// How many complaints are made about one file. Beyond that the first ones are what helps.
+pub(crate) const MOST: usize = 100;
 
 /// A Fusefile whose shape is right, and where each part of it stands.
 #[derive(Clone)]
@@ -36,24 +40,25 @@ impl fmt::Debug for Parsed {
 pub fn parse(file: &str, text: &str) -> Result<Parsed, Verdicts> {
     let mut source = Source::new(file, text);
     let mut root = tree::read(text).map_err(|broken| {
-        let snippet = broken.place.and_then(|place| source.guarded(place));
+        let place = broken.place.unwrap_or(Place::START);
         let verdict = Verdict {
             severity: Severity::Error,
             path: String::new(),
             message: broken.message,
-            place: broken.place,
-            snippet,
+            place: Some(place),
+            snippet: source.guarded(place),
         };
         Verdicts::new(file, vec![verdict])
     })?;
     source.hide_values(&root);
     let bare = declare_bare_kinds(&mut root);
-    let value = shape::check(&root).map_err(|misfits| {
+    let value = shape::check(&root).map_err(|mut misfits| {
         for misfit in &misfits {
             if let Some(value) = &misfit.hide {
                 source.hide(value);
             }
         }
+        misfits.truncate(MOST);
         let verdicts = misfits.into_iter().map(|misfit| Verdict {
             severity: Severity::Error,
             path: misfit.path,

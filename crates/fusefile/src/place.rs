@@ -20,6 +20,15 @@ pub struct Place {
 }
 
 impl Place {
+    /// Where a text begins.
+    pub(crate) const START: Self = Self {
+        line: 1,
+        column: 1,
+        width: 0,
+        start: 0,
+        bytes: 0,
+    };
+
     /// What the YAML reader calls this place; nothing where it does not know.
     pub(crate) fn of(location: serde_saphyr::Location) -> Option<Self> {
         let span = location.span();

@@ -105,26 +105,34 @@ impl Source {
             Some(at) => line.start + at + 1,
             None => line.start + text.len() - text.trim_start().len(),
         };
-        Some(self.cut(place, line, &[end..line.end]))
+        Some(self.cut(place, line, std::slice::from_ref(&(end..line.end))))
     }
 
     /// The line of a place.
     pub(crate) fn snippet(&self, place: Place) -> Option<Snippet> {
         let line = self.lines.get(place.line.checked_sub(1)?)?;
-        Some(self.cut(place, line, &self.hidden))
+        let mut hidden: Vec<Range<usize>> = self.hidden.clone();
+        hidden.retain(|range| range.start < line.end && range.end > line.start);
+        hidden.sort_by_key(|range| range.start);
+        Some(self.cut(place, line, &hidden))
     }
 
+    /// `hidden` is in the order of its starts.
     fn cut(&self, place: Place, line: &Range<usize>, hidden: &[Range<usize>]) -> Snippet {
         let text = &self.text[line.clone()];
         let mut shown = String::new();
         let (mut before, mut under, mut masked) = (None, 0, false);
+        let (mut next, mut hidden_until) = (hidden.iter().peekable(), 0);
         for (column, (at, c)) in text.char_indices().enumerate() {
             if column + 1 == place.column {
                 before = Some(shown.width());
             }
             let inside = before.is_some() && column + 1 < place.column + place.width;
             let at = line.start + at;
-            if hidden.iter().any(|range| range.contains(&at)) {
+            while let Some(range) = next.next_if(|range| range.start <= at) {
+                hidden_until = range.end.max(hidden_until);
+            }
+            if at < hidden_until {
                 if !masked {
                     shown.push_str(MASK);
                     under += usize::from(inside);

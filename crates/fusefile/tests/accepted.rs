@@ -395,3 +395,17 @@ fn the_schema_describes_every_key_and_lets_no_other_in() {
         assert_eq!(object["additionalProperties"], false, "{object}");
     }
 }
+
+#[test]
+fn every_example_of_the_documentation_is_valid() {
+    let text = include_str!("../../../docs/fusefile.md");
+    let examples: Vec<&str> = text
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(examples.len(), 3);
+    for example in examples {
+        request(example);
+    }
+}

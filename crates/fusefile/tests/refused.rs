@@ -443,3 +443,25 @@ fn a_verdict_is_an_object_for_programs() {
             "line": 2, "column": 7, "width": 1}]})
     );
 }
+
+// check: FILE-9
+#[test]
+fn a_file_that_is_too_large_or_full_of_faults_is_answered_briefly_and_soon() {
+    let started = std::time::Instant::now();
+    let large = verdicts(&"#".repeat(1024 * 1024 + 1)).to_string();
+    assert!(
+        large.starts_with("Fusefile:1:1: error: the file must be at most 1048576 bytes long"),
+        "{}",
+        &large[..200]
+    );
+    let faults: Vec<String> = (0..3000).map(|n| format!("{n}: s3cr3t")).collect();
+    for text in [
+        format!("version: 1\nenv: {{{}}}\n", faults.join(", ")),
+        format!("{{version: 1, {}}}", faults.join(", ")),
+    ] {
+        let found = verdicts(&text);
+        assert!((1..=100).contains(&found.all().len()));
+        assert!(!found.to_string().contains("s3cr3t"));
+    }
+    assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
+}
