@@ -5,7 +5,7 @@
 
 mod own;
 
-use fuse_backend::{Sandbox, conformance, maybe_run_stage};
+use fuse_backend::{Backend, Sandbox, conformance, maybe_run_stage};
 use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -141,6 +141,14 @@ fn run(runtime: &tokio::runtime::Runtime, user: &str, data: &Path) -> usize {
         println!("{user} left {left} environments behind");
         failed += 1;
     }
+    // What a failed case did not come to destroy.
+    runtime.block_on(async {
+        if let Ok(sandbox) = Sandbox::new(data) {
+            for id in sandbox.list().await.unwrap_or_default() {
+                let _ = sandbox.destroy(&id).await;
+            }
+        }
+    });
     println!("{user}: {failed} failed");
     failed
 }

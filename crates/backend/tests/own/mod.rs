@@ -43,6 +43,10 @@ pub fn cases(data: &Path) -> Vec<(&'static str, BoxFuture<'static, ()>)> {
             case(half_made, data),
         ),
         (
+            "an_environment_that_is_being_made_is_destroyed_whenever_that_comes",
+            case(in_the_making, data),
+        ),
+        (
             "a_missing_facility_is_named_and_refused",
             case(missing_facility, data),
         ),
