@@ -25,8 +25,8 @@ use tokio::time::{sleep, timeout};
 const BATCH: usize = 2_000;
 /// Content that one transaction takes at most, beyond its first transition.
 const BATCH_BYTES: usize = 16 * 1024 * 1024;
-/// How often the outcome of a commit whose answer was lost is asked for.
-const CONFIRMATIONS: u32 = 3;
+/// How long the outcome of a commit whose answer was lost is asked for.
+const CONFIRM: Duration = Duration::from_secs(5);
 
 type Reply = oneshot::Sender<Result<Committed, StoreError>>;
 
@@ -234,15 +234,18 @@ fn take(waiting: &mut VecDeque<Job>) -> Vec<Job> {
 /// Finds out whether a transaction took place whose commit got no answer. Taking the head's lock waits until the database
 /// is done with it, one way or the other.
 async fn confirm(db: &Db, id: &str, number: i64) -> Result<(), StoreError> {
-    for attempt in 0..CONFIRMATIONS {
-        sleep(Duration::from_millis(200) * attempt).await;
-        match timeout(sql::WRITE, last_batch(db, id)).await {
-            Ok(Ok(last)) if last == number => return Ok(()),
-            Ok(Ok(_)) => return Err(StoreError::slow("a commit")),
-            Ok(Err(_)) | Err(_) => {}
+    let ask = async {
+        loop {
+            match last_batch(db, id).await {
+                Ok(last) if last == number => return Ok(()),
+                Ok(_) => return Err(StoreError::slow("a commit")),
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
         }
-    }
-    Err(StoreError::Ambiguous)
+    };
+    timeout(CONFIRM, ask)
+        .await
+        .unwrap_or(Err(StoreError::Ambiguous))
 }
 
 async fn last_batch(db: &Db, id: &str) -> Result<i64, StoreError> {

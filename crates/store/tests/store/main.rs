@@ -10,6 +10,7 @@ mod commit;
 mod environments;
 mod expiry;
 mod keys;
+mod lost_answer;
 mod model;
 mod notices;
 mod outage;

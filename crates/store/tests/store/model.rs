@@ -220,6 +220,7 @@ async fn agree(store: &Store, model: &Model) {
 // check: INV-3
 // check: INV-4
 // check: INV-19
+// check: AUDIT-1
 async fn the_store_agrees_with_a_model(bed: &Bed) {
     let store = bed.open().await;
     let mut runner = TestRunner::new(Config::default());

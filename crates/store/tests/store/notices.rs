@@ -4,6 +4,8 @@ use crate::bed::{Bed, Kind};
 use crate::build::{approve, ask, at, destroy, done, environment, insert, raised};
 use fuse_api::environment::EnvState;
 use fuse_api::intervention::State;
+use fuse_domain::intervention::end;
+use fuse_domain::transition::Committed;
 use fuse_store::{EnvironmentChange, Notice, Notices};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -13,6 +15,7 @@ both!(
     a_change_elsewhere_is_told_by_its_id_or_as_a_resync,
     an_environments_states_are_told_here_and_elsewhere,
     one_store_hears_nothing_of_its_own_commits_twice,
+    large_content_is_told_by_its_id_where_nobody_asked_for_it,
 );
 
 /// The next notice that is wanted. Resyncs that come before it are what a fresh listener starts with.
@@ -153,4 +156,33 @@ async fn one_store_hears_nothing_of_its_own_commits_twice(bed: &Bed) {
     assert!(matches!(next(&mut notices).await, Notice::Changed(_)));
     let more = timeout(Duration::from_millis(500), notices.recv()).await;
     assert!(more.is_err(), "{more:?}");
+}
+
+async fn large_content_is_told_by_its_id_where_nobody_asked_for_it(bed: &Bed) {
+    let (store, mut notices) = bed.open_with_notices().await;
+    let env = environment("agent");
+    insert(&store, &env).await;
+    let large = "x".repeat(100_000);
+    let expired = raised(&store, ask(&env, &large)).await;
+    let cancelled = raised(&store, ask(&env, &large)).await;
+    for _ in 0..3 {
+        next(&mut notices).await;
+    }
+    let expire = end::expire(&(&*expired).into(), at(700));
+    let answers = store.commit_all(vec![expire]).await;
+    assert!(matches!(&answers[..], [Ok(Committed::Done(records))] if records.is_empty()));
+    let destroyed = store.commit(destroy(&env)).await.expect("commits");
+    assert!(done(destroyed).is_empty());
+    for record in [expired, cancelled] {
+        let told = next(&mut notices).await;
+        assert!(matches!(told, Notice::Remote(id) if id == record.view.id));
+        let read = store
+            .get_intervention(&record.view.id)
+            .await
+            .expect("reads");
+        assert_eq!(
+            read.map(|r| r.view.payload),
+            Some(record.view.payload.clone())
+        );
+    }
 }

@@ -69,6 +69,7 @@ async fn recovered(store: &Store, env: &fuse_store::EnvironmentRow) {
     }
 }
 
+// check: INV-11
 async fn closing_a_store_commits_what_waits(bed: &Bed) {
     let store = bed.open().await;
     let env = running(&store).await;
@@ -79,6 +80,10 @@ async fn closing_a_store_commits_what_waits(bed: &Bed) {
         assert!(futures_util::poll!(commit.as_mut()).is_pending());
     }
     store.close().await;
+    let closed = store.commit(raise(&ask(&env, "late"))).await;
+    assert!(matches!(closed, Err(StoreError::Unavailable(_))));
+    let read = store.get_intervention(&record.view.id).await;
+    assert!(matches!(read, Err(StoreError::Unavailable(_))));
     let store = bed.open().await;
     assert!(
         store

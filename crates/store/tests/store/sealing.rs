@@ -101,6 +101,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 
 // check: SEAL-1
 // check: SEAL-7
+// check: AUDIT-2
 async fn no_content_is_at_rest_in_the_clear(bed: &Bed) {
     let store = bed.open().await;
     let id = everything(&store).await;
@@ -111,6 +112,9 @@ async fn no_content_is_at_rest_in_the_clear(bed: &Bed) {
         .expect("is there");
     let shown = format!("{record:?}");
     assert!(CONTENT.iter().all(|text| shown.contains(text)));
+    let log = format!("{:?}", crate::build::verified_log(&store).await);
+    assert!(log.contains(id.as_str()));
+    assert!(!CONTENT.iter().any(|text| log.contains(text)));
     store.close().await;
     let stored = at_rest(bed).await;
     assert!(stored.len() > 200);
