@@ -8,13 +8,13 @@ use crate::http::{Peer, Site, router};
 use crate::metrics::Metrics;
 use axum::Router;
 use axum::body::Body;
+use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -112,10 +112,8 @@ async fn accept_all(
                 quiet = false;
                 let connected = metrics.connected();
                 let served = connection(stream, peer, router.clone(), connections.watcher());
-                tokio::spawn(async move {
-                    served.await;
-                    drop(connected);
-                });
+                // No async block around it: one would hold the connection's state twice.
+                tokio::spawn(served.map(move |()| drop(connected)));
             }
             Err(error) => {
                 // One line for a whole spell of them.
@@ -148,13 +146,12 @@ fn connection(
         .max_buf_size(BUFFER)
         .max_headers(MAX_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
-    async move {
+    watcher.watch(serving).map(|ended| {
         // A peer that went away or spoke nonsense is no news.
-        let mut serving = pin!(watcher.watch(serving));
-        if let Err(error) = serving.as_mut().await {
+        if let Err(error) = ended {
             tracing::debug!(%error, "a connection broke off");
         }
-    }
+    })
 }
 
 fn raise_descriptor_limit() {

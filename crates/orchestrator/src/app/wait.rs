@@ -87,7 +87,8 @@ impl App {
     ) -> AppResult<Intervention> {
         // Listening comes before reading, so that no change falls between the two.
         let mut listener = self.wake.listen(id);
-        let record = self.current(id).await?;
+        // Boxed, so that a parked wait does not carry the room that reading took.
+        let record = Box::pin(self.current(id)).await?;
         who.admit(Access::Scoped(Scope::Read))?;
         if record.is_settled() {
             return Ok(record.view);
@@ -97,7 +98,7 @@ impl App {
         drop(listener);
         match heard {
             Some(newest) => Ok(Arc::unwrap_or_clone(newest).view),
-            None if record.is_due(self.now()) => Ok(self.current(id).await?.view),
+            None if record.is_due(self.now()) => Ok(Box::pin(self.current(id)).await?.view),
             None => Ok(record.view),
         }
     }

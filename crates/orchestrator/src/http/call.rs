@@ -13,6 +13,7 @@ use fuse_domain::access::actor::ActorHeader;
 use fuse_domain::refusal::{Refusal, What};
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// A call whose credential is valid. The request itself is gone by then, so that a parked call holds no buffer of it.
@@ -26,12 +27,19 @@ pub struct Call {
     body: Bytes,
 }
 
+/// A call on its way to being open. It is boxed, so that a parked call does not carry the room that opening it took.
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<Call, Failure>> + Send + 'a>>;
+
 impl Call {
     /// Authenticates, reads the body, and takes the request apart.
     ///
     /// # Errors
     /// 401 first, then 413 and 400.
-    pub async fn open(site: &Site, request: Request) -> Result<Self, Failure> {
+    pub fn open(site: &Site, request: Request) -> Opening<'_> {
+        Box::pin(Self::open_inline(site, request))
+    }
+
+    async fn open_inline(site: &Site, request: Request) -> Result<Self, Failure> {
         let (mut parts, body) = request.into_parts();
         let trace = parts.extensions.get::<Arc<Trace>>().cloned();
         let trace = trace.ok_or_else(|| Failure::internal("a request without a trace"))?;

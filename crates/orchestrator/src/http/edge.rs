@@ -118,8 +118,10 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
             .as_bytes()
             .iter()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        && let Ok(copy) = HeaderValue::from_bytes(given.as_bytes())
     {
-        return given.clone();
+        // A copy: a clone would keep the buffer of the whole request alive for as long as a call is parked.
+        return copy;
     }
     let fresh = uuid::Uuid::now_v7().simple().to_string();
     HeaderValue::from_str(&fresh).unwrap_or_else(|_| HeaderValue::from_static("none"))

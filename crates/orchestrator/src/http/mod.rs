@@ -88,3 +88,19 @@ where
 fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::extract::{Request, State};
+
+    fn size_of_answer<F>(_: fn(State<Arc<Site>>, Request) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_parked_call_takes_little_room() {
+        let size = size_of_answer(routes::interventions::get);
+        assert!(size <= 3 * 1024, "{size} bytes");
+    }
+}

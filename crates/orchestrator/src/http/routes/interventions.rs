@@ -55,7 +55,7 @@ pub async fn get(State(site): State<Arc<Site>>, request: Request) -> Answer {
     let wait = call.query(&["wait"])?.wait()?;
     let id = call.intervention_id()?;
     let intervention = match wait {
-        None => site.app.get_intervention(&call.who, &id).await?,
+        None => Box::pin(site.app.get_intervention(&call.who, &id)).await?,
         Some(wait) => {
             call.trace.caller_sets_length();
             site.app.wait(&call.who, &id, wait).await?

@@ -2,7 +2,7 @@
 
 mod audit;
 mod environments;
-mod interventions;
+pub mod interventions;
 mod keys;
 mod later;
 mod service;
