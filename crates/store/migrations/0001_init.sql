@@ -77,7 +77,8 @@ CREATE TABLE grants (
     reach           TEXT NOT NULL,
     expires_at      BIGINT,
     created_at      BIGINT NOT NULL,
-    PRIMARY KEY (env_uid, key, intervention_id)
+    -- An action that several gates held is granted for each of them.
+    PRIMARY KEY (env_uid, key, gate, intervention_id)
 );
 
 CREATE TABLE api_keys (
