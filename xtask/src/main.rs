@@ -81,17 +81,14 @@ fn cargo(args: &[&str]) -> Result<bool> {
 }
 
 fn bench(args: &[&str]) -> Result<bool> {
-    // Figures of a debug build would say nothing.
-    let mut all = vec![
-        "run",
-        "--release",
-        "--locked",
-        "--package",
-        "fuse-bench",
-        "--",
-    ];
-    all.extend_from_slice(args);
-    cargo(&all)
+    // Figures of a debug build would say nothing. The server is the binary that is deployed, so it is built too.
+    let packages = ["--package", "fuse-cli", "--package", "fuse-bench"];
+    let built = cargo(&[&["build", "--release", "--locked"], &packages[..]].concat())?;
+    if !built {
+        return Ok(false);
+    }
+    let mut command = Command::new(target_dir().join("release/fuse-bench"));
+    Ok(proc::run(command.args(args), proc::NO_LIMIT)?.success())
 }
 
 fn fuzz(args: &[&str]) -> Result<bool> {
