@@ -1,7 +1,7 @@
 //! Environments: create, list, get, destroy, watch, and what is done to one.
 
 use super::later;
-use crate::app::{EnvFilter, ExecAnswer};
+use crate::app::{DestroyAnswer, EnvFilter, ExecAnswer};
 use crate::events::EventStream;
 use crate::http::call::Call;
 use crate::http::docs::{EnvAction, EnvActionBody};
@@ -90,14 +90,19 @@ pub async fn get(State(site): State<Arc<Site>>, request: Request) -> Answer {
 /// Destroys an environment and cancels what is pending in it.
 #[utoipa::path(delete, path = "/v1/environments/{id}", operation_id = "destroy_environment", tag = "environments",
     params(("id" = String, Path, description = "The environment's id")),
-    responses((status = 204, description = "It is gone")))]
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = 202, description = "A gate holds the destroy for a person", body = Held),
+    ))]
 pub async fn destroy(State(site): State<Arc<Site>>, request: Request) -> Answer {
     let call = Call::open(&site, request).await?;
     call.query(&[])?;
     let id = call.env_id()?;
     let app = Arc::clone(&site.app);
-    to_the_end(async move { app.destroy_environment(&call.who, &id).await }).await?;
-    Ok(no_content())
+    match to_the_end(async move { app.destroy_environment(&call.who, &id).await }).await? {
+        DestroyAnswer::Done => Ok(no_content()),
+        DestroyAnswer::Held(intervention) => Ok(held(*intervention)),
+    }
 }
 
 /// Does something to an environment, named by `action`.
@@ -132,14 +137,17 @@ async fn exec(site: Arc<Site>, call: Call) -> Answer {
     let app = Arc::clone(&site.app);
     match to_the_end(async move { app.exec(&call.who, &id, body).await }).await? {
         ExecAnswer::Done(result) => Ok(json_response(StatusCode::OK, &result)),
-        ExecAnswer::Held(intervention) => {
-            let held = Held {
-                intervention_id: intervention.id.clone(),
-                intervention: *intervention,
-            };
-            Ok(json_response(StatusCode::ACCEPTED, &held))
-        }
+        ExecAnswer::Held(intervention) => Ok(held(*intervention)),
     }
+}
+
+/// The answer to a call whose action waits for a person.
+fn held(intervention: Intervention) -> Response {
+    let held = Held {
+        intervention_id: intervention.id.clone(),
+        intervention,
+    };
+    json_response(StatusCode::ACCEPTED, &held)
 }
 
 async fn raise(site: Arc<Site>, call: Call) -> Answer {
