@@ -103,12 +103,9 @@ impl Query {
         let Some(text) = self.get("wait") else {
             return Ok(None);
         };
-        let nanos = parse_go_duration(text)
-            .ok()
-            .and_then(|nanos| u64::try_from(nanos).ok())
-            .ok_or_else(|| {
-                Failure::invalid("wait", "must be a duration like 30s or 1m, not negative")
-            })?;
+        let nanos = duration(text).ok_or_else(|| {
+            Failure::invalid("wait", "must be a duration like 30s or 1m, not negative")
+        })?;
         Ok(Some(Duration::from_nanos(nanos).min(MAX_WAIT)))
     }
 
@@ -161,17 +158,22 @@ impl Query {
         if let Ok(at) = Timestamp::parse(text) {
             return Ok(Some(at));
         }
-        match parse_go_duration(text) {
-            Ok(nanos) if nanos >= 0 => {
-                let at = now.as_micros().saturating_sub(nanos / 1_000);
-                Ok(Some(Timestamp::from_micros(at)))
-            }
-            _ => Err(Failure::invalid(
+        let ago = duration(text).and_then(|nanos| i64::try_from(nanos / 1_000).ok());
+        let at = ago.map(|micros| Timestamp::from_micros(now.as_micros().saturating_sub(micros)));
+        at.map(Some).ok_or_else(|| {
+            Failure::invalid(
                 "since",
                 "must be a duration like 24h or an RFC 3339 time like 2026-01-31T12:00:00Z",
-            )),
-        }
+            )
+        })
     }
+}
+
+/// Nanoseconds of a duration that is not negative and has a unit; the bare `0` of Go's syntax has none.
+fn duration(text: &str) -> Option<u64> {
+    let nanos = parse_go_duration(text).ok()?;
+    let has_unit = text.ends_with(|c: char| !c.is_ascii_digit());
+    u64::try_from(nanos).ok().filter(|_| has_unit)
 }
 
 /// The complaint about a parameter that takes one of a few names.
@@ -277,13 +279,12 @@ mod tests {
             ("50s", 50),
             ("51s", 50),
             ("24h", 50),
-            ("0", 0),
             ("0s", 0),
         ] {
             let wait = query(&format!("wait={raw}")).wait().expect(raw);
             assert_eq!(wait, Some(Duration::from_secs(seconds)), "{raw}");
         }
-        for raw in ["30", "", "-1s", "1d", "soon", "1%20s"] {
+        for raw in ["30", "0", "", "-1s", "1d", "soon", "1%20s"] {
             assert!(query(&format!("wait={raw}")).wait().is_err(), "{raw}");
         }
     }
@@ -315,7 +316,7 @@ mod tests {
             query("since=2026-01-01T00:00:00Z").since(now).expect("at"),
             Some(day)
         );
-        for raw in ["yesterday", "-1h", "5", ""] {
+        for raw in ["yesterday", "-1h", "5", "0", ""] {
             assert!(query(&format!("since={raw}")).since(now).is_err(), "{raw}");
         }
     }
