@@ -57,6 +57,8 @@ pub struct CloseEnv {
     pub to: EnvState,
     /// The states it may come from.
     pub from: Vec<EnvState>,
+    /// Not while anything is pending in it: a person is deciding (spec: "Invariants").
+    pub unless_pending: bool,
     /// When.
     pub at: Timestamp,
     /// What each cancelled intervention is given as its decision.

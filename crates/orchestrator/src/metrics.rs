@@ -41,8 +41,6 @@ struct Inner {
     parked: Gauge,
     pending: Family<Label, Gauge>,
     overdue: Gauge,
-    commits: Counter,
-    commit_batch: Histogram,
     commit_seconds: Histogram,
     database_errors: Counter,
     environments: Family<Label, Gauge>,
@@ -105,8 +103,6 @@ impl Metrics {
             parked: Gauge::default(),
             pending: Family::default(),
             overdue: Gauge::default(),
-            commits: Counter::default(),
-            commit_batch: Histogram::new(exponential_buckets(1.0, 2.0, 10)),
             commit_seconds: fast_seconds(),
             database_errors: Counter::default(),
             environments: Family::default(),
@@ -252,12 +248,8 @@ impl Metrics {
         self.0.overdue.set(signed(count));
     }
 
-    /// One transaction of the ledger committed so many transitions.
-    pub fn committed(&self, transitions: usize, took: Duration) {
-        self.0.commits.inc();
-        // Counts stay far below 2^52.
-        #[allow(clippy::cast_precision_loss)]
-        self.0.commit_batch.observe(transitions as f64);
+    /// A transition is on record; it took this long from the hand-over to the ledger.
+    pub fn committed(&self, took: Duration) {
         self.0.commit_seconds.observe(took.as_secs_f64());
     }
 
@@ -304,8 +296,6 @@ impl Inner {
             parked,
             pending,
             overdue,
-            commits,
-            commit_batch,
             commit_seconds,
             database_errors,
             environments,
@@ -382,18 +372,8 @@ impl Inner {
         );
         to.register("waiters_parked", "Long polls that wait", parked.clone());
         to.register(
-            "ledger_commits",
-            "Transactions of the ledger",
-            commits.clone(),
-        );
-        to.register(
-            "ledger_commit_transitions",
-            "State changes in one transaction of the ledger",
-            commit_batch.clone(),
-        );
-        to.register(
             "ledger_commit_seconds",
-            "Time of one transaction of the ledger",
+            "Time until a state change is on record",
             commit_seconds.clone(),
         );
         to.register(
@@ -424,7 +404,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.raised(Kind::Ask);
         metrics.set_pending(Kind::Exec, 3);
-        metrics.committed(4, Duration::from_millis(2));
+        metrics.committed(Duration::from_millis(2));
         metrics.set_chain_broken(true);
         metrics.request(
             "GET",
@@ -438,8 +418,7 @@ mod tests {
             "fuse_interventions_raised_total{kind=\"ask\"} 1",
             "fuse_interventions_raised_total{kind=\"review\"} 0",
             "fuse_interventions_pending{kind=\"exec\"} 3",
-            "fuse_ledger_commits_total 1",
-            "fuse_ledger_commit_transitions_sum 4.0",
+            "fuse_ledger_commit_seconds_count 1",
             "fuse_audit_chain_broken 1",
             "fuse_http_requests_total{method=\"GET\",route=\"/v1/environments\",action=\"\",status=\"200\"} 1",
         ] {

@@ -55,7 +55,9 @@ mod tests {
             ttl_seconds: Some(60),
             ..plain.clone()
         };
-        assert!(matches!(full_access(&bad), Err(Refusal::Invalid(v)) if v[0].path == "ttl_seconds"));
+        assert!(
+            matches!(full_access(&bad), Err(Refusal::Invalid(v)) if v[0].path == "ttl_seconds")
+        );
         let long = CreateKey {
             label: Some("x".repeat(129)),
             ..plain

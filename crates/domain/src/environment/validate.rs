@@ -126,12 +126,12 @@ impl Rules {
             let cpus = limits.cpus;
             self.broken("spec.cpus", format!("must be 0.05 to 1024, not {cpus}"));
         }
-        self.range("spec.ram_mb", asked.ram_mb, 16..=16_777_216, " MiB");
+        self.range("spec.ram_mb", asked.ram_mb, 32..=16_777_216, " MiB");
         self.range("spec.storage_gb", asked.storage_gb, 1..=65_536, " GiB");
         self.range(
             "spec.max_processes",
             asked.max_processes,
-            8..=4_194_304,
+            32..=4_194_304,
             " processes",
         );
         self.range(

@@ -31,7 +31,7 @@ fn each_broken_rule_names_its_field_and_what_is_allowed() {
         (
             json!({"spec": {"ram_mb": 1}}),
             "spec.ram_mb",
-            "16 to 16777216 MiB",
+            "32 to 16777216 MiB",
         ),
         (
             json!({"spec": {"storage_gb": 0}}),
@@ -41,7 +41,7 @@ fn each_broken_rule_names_its_field_and_what_is_allowed() {
         (
             json!({"spec": {"max_processes": 1}}),
             "spec.max_processes",
-            "8 to",
+            "32 to",
         ),
         (
             json!({"spec": {"idle_timeout_seconds": 59}}),

@@ -123,6 +123,7 @@ pub fn close(
             env_uid,
             to,
             from: from.to_vec(),
+            unless_pending: false,
             at: now,
             cancel_with: Decision {
                 outcome: Outcome::Reject,
@@ -138,6 +139,22 @@ pub fn close(
         }),
         ..Transition::default()
     }
+}
+
+/// Ends an idle environment's part, unless something is pending in it by now.
+#[must_use]
+pub fn close_idle(
+    env_uid: EnvUid,
+    from: &[EnvState],
+    to: EnvState,
+    why: &str,
+    now: Timestamp,
+) -> Transition {
+    let mut change = close(env_uid, from, to, why, now);
+    if let Some(close) = &mut change.close {
+        close.unless_pending = true;
+    }
+    change
 }
 
 /// The note that a grant let an action through.

@@ -97,6 +97,23 @@ impl App {
         self.remove(row).await
     }
 
+    /// Destroys an idle environment, unless somebody began to decide something in it a moment ago.
+    pub(crate) async fn reap_idle(&self, row: &EnvironmentRow) -> AppResult<()> {
+        let from = [EnvState::Running, EnvState::Draining];
+        let why = "the environment was idle and was destroyed";
+        let change = end::close_idle(
+            row.uid.clone(),
+            &from,
+            EnvState::Destroying,
+            why,
+            self.now(),
+        );
+        match self.commit(change).await? {
+            Outcome::Done(_) => self.remove(row).await,
+            Outcome::Conflict => Ok(()),
+        }
+    }
+
     /// Removes the guest of an environment that is out of service, and says so on record.
     pub(crate) async fn remove(&self, row: &EnvironmentRow) -> AppResult<()> {
         if row.host_id != self.host_id {

@@ -205,12 +205,14 @@ impl App {
 
     /// Commits, and tells apart what the caller has to do: go on, or decide anew on `Conflict`.
     pub(crate) async fn commit(&self, transition: Transition) -> AppResult<Outcome> {
-        match self
+        let begun = std::time::Instant::now();
+        let committed = self
             .store
             .commit(transition)
             .await
-            .inspect_err(|_| self.metrics.database_error())?
-        {
+            .inspect_err(|_| self.metrics.database_error())?;
+        self.metrics.committed(begun.elapsed());
+        match committed {
             Committed::Done(records) => Ok(Outcome::Done(records)),
             Committed::Conflict => Ok(Outcome::Conflict),
             Committed::EnvironmentGone => Err(Refusal::NotFound(What::Environment).into()),

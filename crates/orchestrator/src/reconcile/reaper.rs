@@ -20,8 +20,7 @@ async fn reap(app: &App) -> AppResult<()> {
     let now = app.now();
     for row in app.store.idle_environments(&app.host_id, now).await? {
         tracing::info!(env = %row.id, "idle for its whole idle_timeout; destroying it");
-        app.close_and_remove(&row, "the environment was idle and was destroyed")
-            .await?;
+        app.reap_idle(&row).await?;
     }
     for row in app.store.overdue_environments(&app.host_id, now).await? {
         tracing::info!(env = %row.id, "ran for its whole max_runtime; destroying it");

@@ -246,9 +246,9 @@ impl<'a> Plan<'a> {
             })
         });
         let closes = t.close.as_ref().is_none_or(|close| {
-            self.environments
-                .get(&close.env_uid)
-                .is_some_and(|env| close.from.contains(&env.state))
+            self.environments.get(&close.env_uid).is_some_and(|env| {
+                close.from.contains(&env.state) && !(close.unless_pending && env.pending > 0)
+            })
         });
         (!(resolves && progresses && closes)).then_some(Applied::Conflict)
     }

@@ -11,7 +11,7 @@ use fuse_api::exec::ExecResult;
 use fuse_api::hitl::GrantReach;
 use fuse_api::ids::InterventionId;
 use fuse_api::intervention::{ActionResult, Kind, Outcome, State};
-use fuse_domain::intervention::{InstanceId, RunState, run};
+use fuse_domain::intervention::{InstanceId, RunState, end, run};
 use fuse_domain::transition::{Committed, Grant, MAX_PENDING, Transition};
 use fuse_store::{Store, StoreError};
 use std::sync::Arc;
@@ -26,6 +26,7 @@ both!(
     two_changes_of_one_intervention_in_one_batch_are_taken_in_order,
     a_run_is_started_once_and_keeps_its_result,
     closing_an_environment_cancels_what_is_pending,
+    an_idle_environment_is_spared_while_something_is_pending,
     an_environment_that_is_gone_takes_no_interventions,
     the_thousand_and_first_pending_intervention_is_refused,
     a_large_payload_is_stored_and_comes_back_when_it_is_decided,
@@ -415,4 +416,29 @@ async fn a_transition_without_effect_is_taken(bed: &Bed) {
     };
     done(store.commit(note).await.expect("commits"));
     assert_eq!(verified_log(&store).await.len(), 1);
+}
+
+// check: INV-9
+async fn an_idle_environment_is_spared_while_something_is_pending(bed: &Bed) {
+    let store = bed.open().await;
+    let env = running(&store).await;
+    let record = raised(&store, ask(&env, "still here?")).await;
+    let reap = || {
+        let from = [EnvState::Running];
+        end::close_idle(env.uid.clone(), &from, EnvState::Destroying, "idle", at(3))
+    };
+    let spared = store.commit(reap()).await.expect("answers");
+    assert_eq!(spared, Committed::Conflict);
+    let still = store.get_intervention(&record.view.id).await;
+    assert_eq!(
+        still.expect("reads").expect("is there").view.state,
+        State::Pending
+    );
+    done(
+        store
+            .commit(approve(&record, "alice"))
+            .await
+            .expect("commits"),
+    );
+    done(store.commit(reap()).await.expect("commits"));
 }
