@@ -7,8 +7,14 @@ use std::process::Command;
 use crate::process::capture;
 use crate::stores::Bed;
 
-/// The machine and its software, line by line.
-pub fn describe(bed: &Bed) -> Vec<(&'static str, String)> {
+/// The load averages and the tasks of this moment: whatever else runs here is part of every figure.
+pub fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// The machine and its software, line by line; `load` is that of the start.
+pub fn describe(bed: &Bed, load_before: String) -> Vec<(&'static str, String)> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
         text.lines()
@@ -26,7 +32,8 @@ pub fn describe(bed: &Bed) -> Vec<(&'static str, String)> {
             "kernel",
             read("/proc/sys/kernel/osrelease").trim().to_owned(),
         ),
-        ("load at the end", read("/proc/loadavg").trim().to_owned()),
+        ("load at the start", load_before),
+        ("load at the end", load()),
     ];
     if let Ok(commit) = capture(
         Command::new("git")

@@ -132,6 +132,7 @@ fn run(wanted: &Wanted) -> Result<bool> {
         .context("no runtime")?;
     let bed = Bed::new(wanted.binary()?)?;
     let mut report = Report::default();
+    let load = machine::load();
     let ran = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -145,7 +146,7 @@ fn run(wanted: &Wanted) -> Result<bool> {
     runtime.block_on(bed.clear());
     runtime.shutdown_timeout(Duration::from_secs(2));
     let well = ran?;
-    let machine = machine::describe(&bed);
+    let machine = machine::describe(&bed, load);
     print!("{}", report.table(&machine));
     let path = report.write(&machine)?;
     println!("written to {}", path.display());
