@@ -3,6 +3,7 @@
 //! Types here are what crosses the HTTP interface and nothing more: they parse and print. Every rule about them lives in
 //! `fuse-domain`, which is the only crate besides the faces that knows what a value means.
 
+pub mod attach;
 pub mod audit;
 pub mod environment;
 pub mod error;
