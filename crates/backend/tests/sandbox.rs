@@ -53,6 +53,7 @@ fn report(failed: usize) -> ExitCode {
 }
 
 /// Runs everything that this user can, and the ordinary user's part as another one.
+// check: BOX-11 BOX-13
 fn all(runtime: &tokio::runtime::Runtime) -> usize {
     let Ok(directory) = tempfile::tempdir() else {
         return 1;

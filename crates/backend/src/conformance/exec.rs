@@ -38,12 +38,14 @@ async fn arguments_arrive_as_they_are(bench: Arc<Bench>) {
         .await;
 }
 
+// check: EXEC-5
 async fn standard_input_is_empty(bench: Arc<Bench>) {
     bench
         .with(|guest| async move { assert_eq!(sh(&guest, "cat; wc -c").await.ok(), "0") })
         .await;
 }
 
+// check: BOX-7
 async fn variables_and_directory_are_the_environments_own(bench: Arc<Bench>) {
     let mut spec = bench.spec();
     spec.env = EnvVars(BTreeMap::from([
@@ -65,6 +67,7 @@ async fn variables_and_directory_are_the_environments_own(bench: Arc<Bench>) {
         .await;
 }
 
+// check: EXEC-6 EXEC-7
 async fn exit_codes_are_a_shells(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -91,6 +94,7 @@ async fn exit_codes_are_a_shells(bench: Arc<Bench>) {
         .await;
 }
 
+// check: EXEC-2
 async fn a_timeout_kills_the_whole_group(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -146,6 +150,7 @@ async fn a_process_left_behind_that_holds_the_output_open_does_not_hold_the_call
         .await;
 }
 
+// check: EXEC-4
 async fn a_flood_of_output_is_cut_and_takes_bounded_memory(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -289,6 +294,7 @@ async fn nonsense_is_refused_before_anything_runs(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-7
 async fn commands_inherit_no_descriptor(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -314,6 +320,7 @@ async fn granted_variables_are_seen_by_later_commands(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-2
 async fn orphans_are_reaped(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {

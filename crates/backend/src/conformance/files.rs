@@ -70,6 +70,7 @@ async fn reading_is_cut_at_the_asked_size(bench: Arc<Bench>) {
         .await;
 }
 
+// check: REVIEW-10 REVIEW-11
 async fn links_are_resolved_inside_and_shown(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -106,6 +107,7 @@ async fn links_are_resolved_inside_and_shown(bench: Arc<Bench>) {
         .await;
 }
 
+// check: REVIEW-10
 async fn special_files_are_refused_and_never_block(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -126,6 +128,7 @@ async fn special_files_are_refused_and_never_block(bench: Arc<Bench>) {
         .await;
 }
 
+// check: REVIEW-10
 async fn nothing_of_the_kernels_trees_is_read_however_it_is_reached(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -214,6 +217,7 @@ async fn writing_makes_private_parents_and_replaces_atomically(bench: Arc<Bench>
         .await;
 }
 
+// check: REVIEW-11
 async fn a_file_that_is_swapped_while_it_is_read_never_shows_another_tree(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {

@@ -22,6 +22,7 @@ async fn perl(guest: &Arc<dyn Guest>, code: &str) -> Ran {
     Ran::new(must(guest.exec(argv(&["perl", "-e", code])).await, code))
 }
 
+// check: BOX-4
 async fn the_machines_files_are_out_of_reach(bench: Arc<Bench>) {
     let marker = must(tempfile_in_home(), "a file of this user's");
     let path = marker.display().to_string();
@@ -71,6 +72,7 @@ fn tempfile_in_home() -> std::io::Result<std::path::PathBuf> {
     Ok(path)
 }
 
+// check: BOX-1
 async fn the_machines_processes_are_out_of_sight(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -86,6 +88,7 @@ async fn the_machines_processes_are_out_of_sight(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-2
 async fn the_first_process_cannot_be_touched(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -126,6 +129,7 @@ async fn namespaces_and_mounts_cannot_be_made(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-8
 async fn dangerous_system_calls_are_refused(bench: Arc<Bench>) {
     if !cfg!(target_arch = "x86_64") {
         return;
@@ -182,6 +186,7 @@ async fn dangerous_system_calls_are_refused(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-8
 async fn privileges_are_gone(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -210,6 +215,7 @@ async fn privileges_are_gone(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-9
 async fn the_kernels_settings_cannot_be_written(bench: Arc<Bench>) {
     bench
         .with(|guest| async move {
@@ -227,6 +233,7 @@ async fn the_kernels_settings_cannot_be_written(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-3
 async fn there_is_no_network_but_loopback(bench: Arc<Bench>) {
     let listener = must(TcpListener::bind("127.0.0.1:0"), "listening");
     let port = must(listener.local_addr(), "the port").port();
@@ -270,6 +277,7 @@ async fn the_machines_network_is_there_when_asked_for(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-6
 async fn two_environments_do_not_see_each_other(bench: Arc<Bench>) {
     let other = bench.spec();
     let other_id = other.id.clone();

@@ -173,6 +173,7 @@ async fn an_id_is_taken_once(bench: Arc<Bench>) {
         .await;
 }
 
+// check: ENV-15
 async fn an_environment_is_found_again_with_its_commands(bench: Arc<Bench>) {
     let spec = bench.spec();
     let id = spec.id.clone();
@@ -205,6 +206,7 @@ async fn an_environment_is_found_again_with_its_commands(bench: Arc<Bench>) {
     );
 }
 
+// check: BOX-14
 async fn destroy_ends_running_commands(bench: Arc<Bench>) {
     let spec = bench.spec();
     let id = spec.id.clone();
@@ -235,6 +237,7 @@ async fn destroy_is_fine_twice_and_for_what_never_was(bench: Arc<Bench>) {
     assert!(!listed(&bench, &id).await);
 }
 
+// check: ENV-5
 async fn destroy_removes_whatever_was_left_inside(bench: Arc<Bench>) {
     let spec = bench.spec();
     let id = spec.id.clone();

@@ -10,6 +10,7 @@ suite![
     a_file_cannot_outgrow_the_storage_limit,
 ];
 
+// check: BOX-10
 async fn memory_beyond_the_limit_is_not_given(bench: Arc<Bench>) {
     let mut spec = bench.spec();
     spec.limits.ram_mb = 96;
@@ -25,6 +26,7 @@ async fn memory_beyond_the_limit_is_not_given(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-10
 async fn a_fork_bomb_stays_inside_and_can_be_destroyed(bench: Arc<Bench>) {
     let mut spec = bench.spec();
     spec.limits.pids = 64;
@@ -51,6 +53,7 @@ async fn a_fork_bomb_stays_inside_and_can_be_destroyed(bench: Arc<Bench>) {
         .await;
 }
 
+// check: BOX-10
 async fn a_file_cannot_outgrow_the_storage_limit(bench: Arc<Bench>) {
     let mut spec = bench.spec();
     spec.limits.storage_gb = 1;

@@ -45,6 +45,7 @@ fn own(path: &Path) {
     }
 }
 
+// check: BOX-5
 pub async fn named(data: PathBuf) {
     let image = data.join("images/tiny");
     build(&image);

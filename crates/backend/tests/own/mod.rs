@@ -262,6 +262,7 @@ async fn in_the_making(data: PathBuf) {
     }
 }
 
+// check: BOX-11
 async fn missing_facility(data: PathBuf) {
     let exe = std::env::current_exe().expect("this program");
     let own = data.join("refusing");

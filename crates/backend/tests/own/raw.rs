@@ -60,6 +60,7 @@ fn hello(version: u32, identity: Identity) -> Request {
     Request::Hello(Hello { version, identity })
 }
 
+// check: BOX-12
 pub async fn refuses(data: PathBuf) {
     let guest = create(&data, "raw").await;
     let who = identity(&data, "raw");
@@ -117,6 +118,7 @@ pub async fn refuses(data: PathBuf) {
     destroy(&data, "raw").await;
 }
 
+// check: BOX-12
 pub async fn garbage(data: PathBuf) {
     let guest = create(&data, "garbage").await;
     for bytes in [
