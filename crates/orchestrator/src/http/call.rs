@@ -50,7 +50,7 @@ impl Call {
                 return Err(error.into());
             }
         };
-        trace.from_credential(&credential);
+        trace.credential_is(&credential);
         let peer = parts.extensions.get::<Peer>().copied();
         let remote_addr = match peer {
             Some(Peer(peer)) => site.proxies.remote_addr(peer, &parts.headers).to_string(),

@@ -124,6 +124,9 @@ const FAILURES: [(&str, &str, &str); 10] = [
     ),
 ];
 
+/// The calls whose body may be left out, which means `{}`.
+const BODY_IS_OPTIONAL: [&str; 2] = ["create_key", "decide_intervention"];
+
 /// The document, as JSON with sorted keys and a line end.
 #[must_use]
 pub fn openapi() -> String {
@@ -234,6 +237,12 @@ fn complete_operation(operation: &mut Value, rows: &[&Route]) {
         })
         .collect::<Map<_, _>>()
         .into();
+    if BODY_IS_OPTIONAL
+        .iter()
+        .any(|id| operation["operationId"] == *id)
+    {
+        operation["requestBody"]["required"] = json!(false);
+    }
     // An index would leave a null where there is nothing.
     if let Some(parameters) = operation
         .get_mut("parameters")

@@ -34,7 +34,7 @@ pub struct Trace {
 
 impl Trace {
     /// The call's credential is valid.
-    pub fn from_credential(&self, credential: &Credential) {
+    pub fn credential_is(&self, credential: &Credential) {
         let name = match credential {
             Credential::Master => "master".to_owned(),
             Credential::Key(key) => key.id.to_string(),

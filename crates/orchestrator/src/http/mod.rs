@@ -40,7 +40,6 @@ pub struct Site {
 type Answer = Result<Response, Failure>;
 
 /// The router over everything that is served.
-#[must_use]
 pub fn router(site: Site) -> Router {
     let site = Arc::new(site);
     let (router, _) = routes::all().split_for_parts();
