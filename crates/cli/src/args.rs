@@ -9,12 +9,26 @@ use crate::{
     apikeys, connect, context, docs, environment, failure::Failure, fusefile, hitl, serve,
 };
 
+const ENVIRONMENT: &str = "\
+Environment:
+  FUSE_URL, FUSE_TOKEN   the server and what opens it, in place of the active context
+  XDG_CONFIG_HOME        contexts are in fuse/config.yaml below it
+  NO_COLOR               no colour
+  PAGER                  for long content on a terminal (less)
+  VISUAL, EDITOR         for `hitl approve --edit` (vi)";
+
 /// An AI agent on a leash that never jams: sandboxed environments, gates, and people who decide.
 ///
 /// Data goes to standard output, everything else to standard error. Exit codes: 0, 1 for a refusal or an error, 2 for bad usage or
 /// configuration; `environment exec` exits with the command's own code.
 #[derive(Parser)]
-#[command(name = "fuse", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "fuse",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_long_help = ENVIRONMENT
+)]
 pub struct Cli {
     #[command(flatten)]
     pub face: Face,

@@ -3,9 +3,9 @@
 //! They are in `$XDG_CONFIG_HOME/fuse/config.yaml`, for its owner alone.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use fuse_api::environment::SecretText;
@@ -118,7 +118,13 @@ pub fn save(name: &str, context: Context) -> Result<PathBuf, Failure> {
         .create(folder)
         .map_err(failed)?;
     // Of two commands that save at once, the second reads what the first wrote.
-    let lock = File::create(folder.join("config.lock")).map_err(failed)?;
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(folder.join("config.lock"))
+        .map_err(failed)?;
     lock.lock().map_err(failed)?;
     let mut config = read(&path)?;
     config.contexts.insert(name.to_owned(), context);

@@ -18,10 +18,12 @@ pub fn relative(at: Timestamp) -> String {
 }
 
 fn between(now: Timestamp, at: Timestamp) -> String {
-    let seconds = (at.as_micros() - now.as_micros()).div_euclid(1_000_000);
-    match seconds {
-        0.. => format!("in {}", span(seconds.unsigned_abs())),
-        _ => format!("{} ago", span(seconds.unsigned_abs())),
+    let micros = at.as_micros() - now.as_micros();
+    let span = span(micros.unsigned_abs() / 1_000_000);
+    if micros < 0 {
+        format!("{span} ago")
+    } else {
+        format!("in {span}")
     }
 }
 
