@@ -144,6 +144,7 @@ fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_buf_size(BUFFER)
+        .max_header_size(BUFFER)
         .max_headers(MAX_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
     watcher.watch(serving).map(|ended| {
