@@ -220,6 +220,36 @@ mod tests {
         assert!(map.awaited().is_empty());
     }
 
+    // check: WAIT-4
+    #[tokio::test]
+    async fn ten_thousand_waiters_are_woken_together_and_share_one_tick() {
+        let map = running();
+        let settled: Vec<Arc<Record>> = (0..100)
+            .map(|_| Arc::new(record(State::Approved)))
+            .collect();
+        let (_keep, stop) = stop();
+        let mut waiting = Vec::new();
+        for n in 0..10_000 {
+            let mut listener = map.listen(&settled[n % 100].view.id);
+            let mut stop = stop.clone();
+            waiting.push(tokio::spawn(async move {
+                listener.settled(Duration::from_secs(50), &mut stop).await
+            }));
+        }
+        tokio::task::yield_now().await;
+        assert!(
+            lock(&map.ticks.buckets).len() < 100,
+            "waits that end together share a tick"
+        );
+        for record in &settled {
+            map.publish(record);
+        }
+        for waiter in waiting {
+            assert!(waiter.await.expect("joined").is_some());
+        }
+        assert!(map.awaited().is_empty());
+    }
+
     #[tokio::test]
     async fn a_wait_ends_on_time_without_news() {
         let map = running();

@@ -201,3 +201,50 @@ fn payload_of(body: ExecRequest) -> Result<ExecPayload, Refusal> {
             .map(|ms| ms.min(MAX_TIMEOUT_MS)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeout(asked: Option<u64>) -> Option<u64> {
+        let body = ExecRequest {
+            cmd: Some(vec!["true".into()]),
+            shell: None,
+            timeout_ms: asked,
+        };
+        payload_of(body).expect("in order").timeout_ms
+    }
+
+    // check: EXEC-3
+    #[test]
+    fn a_timeout_is_the_default_or_what_was_asked_up_to_the_ceiling() {
+        assert_eq!(timeout(None), None);
+        assert_eq!(timeout(Some(0)), None);
+        assert_eq!(timeout(Some(1)), Some(1));
+        assert_eq!(timeout(Some(600_001)), Some(600_000));
+        assert_eq!(timeout(Some(u64::MAX)), Some(600_000));
+    }
+
+    // check: GATE-22
+    #[test]
+    fn a_command_is_exactly_one_of_argv_and_shell_and_names_a_program() {
+        let argv = |words: &[&str]| Some(words.iter().map(|w| (*w).to_owned()).collect());
+        let bad: [(Option<Vec<String>>, Option<&str>); 7] = [
+            (None, None),
+            (argv(&["ls"]), Some("ls")),
+            (argv(&[]), None),
+            (argv(&["", "x"]), None),
+            (argv(&["ls", "a\0b"]), None),
+            (None, Some("  ")),
+            (None, Some("ls\0")),
+        ];
+        for (cmd, shell) in bad {
+            let body = ExecRequest {
+                cmd: cmd.clone(),
+                shell: shell.map(str::to_owned),
+                timeout_ms: None,
+            };
+            assert!(payload_of(body).is_err(), "{cmd:?} {shell:?}");
+        }
+    }
+}
