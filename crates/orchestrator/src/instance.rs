@@ -6,6 +6,7 @@
 use fuse_domain::intervention::InstanceId;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// This process's claim to be alive.
@@ -23,7 +24,10 @@ impl Instance {
     /// The folder or the file cannot be made or locked.
     pub fn register(data_dir: &Path) -> io::Result<Self> {
         let folder = data_dir.join("instances");
-        std::fs::create_dir_all(&folder)?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)?;
         loop {
             let id = InstanceId(unique());
             let path = file_of(&folder, &id);

@@ -208,6 +208,7 @@ async fn connect(url: &str) -> Result<Db, OpenError> {
     if path.is_empty() || path.starts_with(':') || path.contains('?') {
         return Err(OpenError::Url);
     }
+    make_private(path)?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -224,8 +225,22 @@ async fn connect(url: &str) -> Result<Db, OpenError> {
         .await?;
     let read = SqlitePoolOptions::new()
         .max_connections(4)
-        .acquire_timeout(ACQUIRE)
+        // A file answers or fails; a burst of readers only queues.
+        .acquire_timeout(Duration::from_secs(10))
         .connect_with(options.pragma("query_only", "on"))
         .await?;
     Ok(Db::Sqlite { read, write })
+}
+
+/// Creates the database's file where it is missing, for its owner alone; what SQLite puts beside it gets the same mode.
+fn make_private(path: &str) -> Result<(), OpenError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
+        .map_err(|error| OpenError::Database(Box::new(error)))
 }

@@ -359,3 +359,23 @@ async fn a_url_that_names_no_database_is_refused(_: &Bed) {
         );
     }
 }
+
+#[tokio::test]
+async fn a_new_database_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("fuse.db");
+    let config = fuse_store::StoreConfig {
+        database_url: format!("sqlite:{}", path.display()),
+        sealer: fuse_store::Sealer::plain(),
+    };
+    let (store, _notices) = Store::open(&config).await.expect("opens");
+    for name in ["fuse.db", "fuse.db-wal", "fuse.db-shm"] {
+        let mode = std::fs::metadata(folder.path().join(name))
+            .expect(name)
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    store.close().await;
+}
