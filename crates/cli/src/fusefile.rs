@@ -254,8 +254,14 @@ fn secrets(given: Vec<(String, String)>) -> Result<BTreeMap<String, SecretText>,
                 .map_err(unusable)?
                 .to_string(),
             (_, Some(path)) => {
-                let file = std::fs::File::open(path).map_err(|error| unusable(error.into()))?;
-                prompt::secret_from(file).map_err(unusable)?.to_string()
+                let unreadable =
+                    |error: &dyn std::fmt::Display| Failure::Usage(format!("--secret {name}: {path}: {error}"));
+                let file = std::fs::File::open(path).map_err(|error| unreadable(&error))?;
+                let read = prompt::secret_from(file).map_err(|error| match error {
+                    prompt::PromptError::Io(error) => unreadable(&error),
+                    other => unreadable(&other),
+                })?;
+                read.to_string()
             }
             (_, None) => value,
         };

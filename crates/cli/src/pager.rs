@@ -18,10 +18,12 @@ pub fn show(text: &str) -> Result<(), Failure> {
 
 /// Shows text through the pager, whatever its length; printed where there is none.
 pub fn through(text: &str) -> Result<(), Failure> {
-    let pager = std::env::var("PAGER")
-        .ok()
-        .filter(|pager| !pager.trim().is_empty());
-    let mut command = shell(pager.as_deref().unwrap_or("less"));
+    let pager = match std::env::var("PAGER") {
+        Ok(pager) if !pager.trim().is_empty() => pager,
+        Ok(_) | Err(_) if is_there("less") => "less".to_owned(),
+        Ok(_) | Err(_) => return output::data(text),
+    };
+    let mut command = shell(&pager);
     if std::env::var_os("LESS").is_none() {
         // Colours pass, and the screen is left as it is afterwards.
         command.env("LESS", "RX");
@@ -38,6 +40,13 @@ pub fn through(text: &str) -> Result<(), Failure> {
         Some(126 | 127) => output::data(text),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Whether the search path has such a program.
+fn is_there(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    })
 }
 
 /// A command that a person set, which may have arguments, and room for more.

@@ -10,10 +10,10 @@ use crate::support::Dev;
 fn a_held_command_waits_and_returns_the_approved_result() {
     let dev = Dev::start();
     let env = dev.environment("held");
-    let (mut exec, id) = dev.held(&env, &["printf", "ran\\n"]);
+    let (mut exec, id) = dev.held(&env, &["printf", "ran it"]);
     let listed = dev.run(&["hitl", "list"]).ok();
     assert!(
-        listed.contains(&id) && listed.contains(r"printf 'ran\n'"),
+        listed.contains(&id) && listed.contains("printf 'ran it'"),
         "{listed}"
     );
     let shown = dev.run(&["hitl", "show", &id]).ok();
@@ -30,7 +30,7 @@ fn a_held_command_waits_and_returns_the_approved_result() {
     assert_eq!(approved, format!("{id} approved (grant env)\n"));
     let (status, _) = exec.ends();
     assert!(status.success());
-    assert_eq!(exec.printed(), "ran\n");
+    assert_eq!(exec.printed(), "ran it");
     let shown = dev.run(&["hitl", "show", &id]).ok();
     assert!(
         shown.contains("by alice") && shown.contains("stdout       ran"),
@@ -38,7 +38,7 @@ fn a_held_command_waits_and_returns_the_approved_result() {
     );
 
     // The grant lets the same command through.
-    let again = dev.run(&["environment", "exec", &env, "--", "printf", "ran\\n"]);
+    let again = dev.run(&["environment", "exec", &env, "--", "printf", "ran it"]);
     assert_eq!((again.code, again.err.as_str()), (Some(0), ""), "{again:?}");
 
     let late = dev.run(&["hitl", "reject", &id, "--reason", "too late"]);
