@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -22,6 +22,8 @@ pub struct Settings {
     pub database_url: Option<String>,
     /// Another folder than the data's own.
     pub folder: Option<PathBuf>,
+    /// Lets the server make its own master token.
+    pub own_token: bool,
     /// More variables.
     pub variables: Vec<(String, String)>,
 }
@@ -57,7 +59,7 @@ pub struct Ended {
 pub struct Server {
     data: Arc<Data>,
     settings: Mutex<Settings>,
-    token: String,
+    token: OnceLock<String>,
     port: Mutex<u16>,
     process: Mutex<Option<Child>>,
     log: Log,
@@ -118,7 +120,11 @@ impl Server {
     /// A server on data that is there.
     #[must_use]
     pub fn on(data: Arc<Data>, settings: Settings) -> Self {
-        let server = Self::stopped(data, settings, unique("master"));
+        let own = settings.own_token;
+        let server = Self::stopped(data, settings);
+        if !own {
+            let _ = server.token.set(unique("master"));
+        }
         server.restart();
         server
     }
@@ -126,17 +132,43 @@ impl Server {
     /// One more server beside this one: the same data, the same master token.
     #[must_use]
     pub fn beside(&self) -> Self {
+        self.beside_with(lock(&self.settings).clone())
+    }
+
+    /// One more server, as if on another machine: the same database and master token, and a folder of its own, so that it
+    /// does not reach this one's guests.
+    #[must_use]
+    pub fn elsewhere(&self) -> Self {
         let settings = lock(&self.settings).clone();
-        let server = Self::stopped(Arc::clone(&self.data), settings, self.token.clone());
+        let folder = self.data.folder().join(unique("elsewhere"));
+        self.beside_with(Settings {
+            folder: Some(folder),
+            ..settings
+        })
+    }
+
+    /// The same, by another URL of the database.
+    #[must_use]
+    pub fn elsewhere_at(&self, url: &str) -> Self {
+        self.beside_with(Settings {
+            database_url: Some(url.to_owned()),
+            folder: Some(self.data.folder().join(unique("elsewhere"))),
+            ..lock(&self.settings).clone()
+        })
+    }
+
+    fn beside_with(&self, settings: Settings) -> Self {
+        let server = Self::stopped(Arc::clone(&self.data), settings);
+        let _ = server.token.set(self.token().to_owned());
         server.restart();
         server
     }
 
-    fn stopped(data: Arc<Data>, settings: Settings, token: String) -> Self {
+    fn stopped(data: Arc<Data>, settings: Settings) -> Self {
         Self {
             data,
             settings: Mutex::new(settings),
-            token,
+            token: OnceLock::new(),
             port: Mutex::new(0),
             process: Mutex::new(None),
             log: Log::default(),
@@ -149,7 +181,7 @@ impl Server {
     /// It does not.
     #[must_use]
     pub fn refuse(data: &Data, settings: &Settings) -> Ended {
-        let mut command = command(data, settings, "an-unused-master-token", 0);
+        let mut command = command(data, settings, Some("an-unused-master-token"), 0);
         let mut child = command.spawn().expect("the binary starts");
         let log = Log::default();
         log.follow(child.stderr.take().expect("a pipe"));
@@ -181,7 +213,8 @@ impl Server {
         assert!(process.is_none(), "the server runs already");
         let (from, closed) = (self.log.len(), self.log.closed());
         let mut port = lock(&self.port);
-        let mut command = command(&self.data, &lock(&self.settings), &self.token, *port);
+        let token = self.token.get().map(String::as_str);
+        let mut command = command(&self.data, &lock(&self.settings), token, *port);
         let mut child = command.spawn().expect("the binary starts");
         self.log.follow(child.stderr.take().expect("a pipe"));
         *process = Some(child);
@@ -193,6 +226,11 @@ impl Server {
             Some(number) => *port = number,
             None => panic!("the server did not come up:\n{}", self.log.text()),
         }
+        self.token.get_or_init(|| {
+            let file = self.data.folder().join("master-token");
+            let text = std::fs::read_to_string(file).expect("the generated token");
+            text.trim().to_owned()
+        });
     }
 
     /// Starts the process again, with other settings.
@@ -251,7 +289,7 @@ impl Server {
     /// Its master token.
     #[must_use]
     pub fn token(&self) -> &str {
-        &self.token
+        self.token.get().map_or("", String::as_str)
     }
 
     /// Its data.
@@ -269,7 +307,7 @@ impl Server {
     /// Raw calls with the master token.
     #[must_use]
     pub fn api(&self) -> Api {
-        Api::new(&self.url()).with_token(&self.token)
+        Api::new(&self.url()).with_token(self.token())
     }
 
     /// The SDK with the master token.
@@ -279,12 +317,12 @@ impl Server {
     #[must_use]
     pub fn client(&self) -> fuse_client::Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = fuse_client::Client::builder(self.url()).token(&self.token);
+        let builder = fuse_client::Client::builder(self.url()).token(self.token());
         builder.build().expect("a client")
     }
 }
 
-fn command(data: &Data, settings: &Settings, token: &str, port: u16) -> Command {
+fn command(data: &Data, settings: &Settings, token: Option<&str>, port: u16) -> Command {
     let mut command = Command::new(binary());
     let folder = settings.folder.as_deref().unwrap_or(data.folder());
     command
@@ -296,10 +334,12 @@ fn command(data: &Data, settings: &Settings, token: &str, port: u16) -> Command 
         .arg(settings.database_url.as_deref().unwrap_or(data.url()))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("ORCH_AUTH_TOKEN", token)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
+    if let Some(token) = token.filter(|_| !settings.own_token) {
+        command.env("ORCH_AUTH_TOKEN", token);
+    }
     if let Some(key) = &settings.key {
         command.env("TOKEN_ENCRYPTION_KEY", key);
     }

@@ -1,11 +1,21 @@
 //! The whole product over its real binary: servers, databases, sandboxed environments, HTTP.
 
+mod access;
+mod audit;
 mod boxes;
 mod commands;
 mod deciding;
 mod environments;
+mod expiry;
 mod gates;
 mod grants;
+mod http;
+mod invariants;
+mod outage;
 mod requests;
+mod restarts;
 mod reviews;
+mod sdk;
+mod sealing;
+mod starting;
 mod waiting;
