@@ -100,7 +100,7 @@ fn client(failed: &Error) {
             error(message);
             note(&format!("  {}: {intervention_id}", strip(kind)));
         }
-        Error::Transport { .. } => {
+        Error::Transport { source, .. } => {
             let mut text = failed.to_string();
             let mut cause = std::error::Error::source(failed);
             while let Some(inner) = cause {
@@ -108,6 +108,11 @@ fn client(failed: &Error) {
                 cause = inner.source();
             }
             error(&text);
+            if !source.is_connect() {
+                note(
+                    "  the server was reached: it is not known whether it did what it was asked to",
+                );
+            }
         }
         other => error(&other.to_string()),
     }

@@ -254,8 +254,9 @@ fn secrets(given: Vec<(String, String)>) -> Result<BTreeMap<String, SecretText>,
                 .map_err(unusable)?
                 .to_string(),
             (_, Some(path)) => {
-                let unreadable =
-                    |error: &dyn std::fmt::Display| Failure::Usage(format!("--secret {name}: {path}: {error}"));
+                let unreadable = |error: &dyn std::fmt::Display| {
+                    Failure::Usage(format!("--secret {name}: {path}: {error}"))
+                };
                 let file = std::fs::File::open(path).map_err(|error| unreadable(&error))?;
                 let read = prompt::secret_from(file).map_err(|error| match error {
                     prompt::PromptError::Io(error) => unreadable(&error),

@@ -97,7 +97,12 @@ fn up_wants_exactly_the_declared_secrets_before_it_calls_anybody() {
     assert_eq!(twice.code, Some(2), "{twice:?}");
     let no_file = home.run(&["up", "--secret", "token=@nowhere"]);
     assert_eq!(no_file.code, Some(2), "{no_file:?}");
-    assert!(no_file.err.contains("--secret token"), "{no_file:?}");
+    assert!(
+        no_file
+            .err
+            .contains("--secret token: nowhere: No such file"),
+        "{no_file:?}"
+    );
     // All there: what is missing now is the server.
     let ready = home.run_with(&["up", "--secret", "token=-"], "value\n");
     assert!(ready.err.contains("no server is known"), "{ready:?}");
