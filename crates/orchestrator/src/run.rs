@@ -2,7 +2,7 @@
 
 use crate::app::MasterToken;
 use crate::assemble::{Settings, StartError, assemble};
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, TOKEN_SAFE};
 use crate::http::Site;
 use crate::server::{self, Stop};
 use fuse_store::{OpenError, Sealer};
@@ -77,6 +77,11 @@ pub async fn run_and_tell(
     let token = config.master_token()?;
     if config.master_token.is_none() {
         eprintln!("master token in {}", config.token_file().display());
+    }
+    if token.expose().len() < TOKEN_SAFE {
+        tracing::warn!(
+            "the master token has fewer than {TOKEN_SAFE} characters and can be guessed"
+        );
     }
     let sealer = config.sealer()?;
     if sealer.is_plain() {
