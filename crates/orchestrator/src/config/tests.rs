@@ -104,7 +104,7 @@ fn no_secret_is_shown_by_an_error_or_by_debug() {
         "{shown}"
     );
     let broken = [
-        ("ORCH_AUTH_TOKEN", "hunter2"),
+        ("ORCH_AUTH_TOKEN", "hunter2 and more"),
         ("TOKEN_ENCRYPTION_KEY", "hunter2"),
         ("DATABASE_URL", "mysql://fuse:hunter2@db/fuse"),
     ];
