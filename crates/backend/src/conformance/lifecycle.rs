@@ -272,6 +272,19 @@ async fn what_is_wrong_with_a_spec_is_said(bench: Arc<Bench>) {
         matches!(error, Some(BackendError::NoSuchImage(_))),
         "{error:?}"
     );
+    for path in ["/usr/bin", "/proc/x", "/etc/passwd/x"] {
+        let mut spec = bench.spec();
+        spec.files = vec![InitialFile {
+            path: path.to_owned(),
+            content: Vec::new(),
+            mode: 0o644,
+        }];
+        let error = bench.backend().create(spec).await.err();
+        assert!(
+            matches!(&error, Some(BackendError::Invalid { field, .. }) if *field == format!("files[{path:?}]")),
+            "{error:?}"
+        );
+    }
     let mut spec = bench.spec();
     let id = spec.id.clone();
     spec.workspace = "relative".to_owned();

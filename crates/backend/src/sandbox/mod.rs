@@ -21,7 +21,7 @@ use crate::{
 };
 use cgroup::Groups;
 use config::{Rlimits, StageConfig};
-use fuse_guest_api::{Boot, Identity, Startup, message::Reply};
+use fuse_guest_api::{Boot, Identity, RefusalCode, Startup, message::Reply};
 use layout::{DataDir, Meta, Process};
 use std::{
     io,
@@ -236,12 +236,41 @@ fn check(spec: &EnvSpec) -> Result<(), BackendError> {
     Ok(())
 }
 
+/// Whose fault it is that a file was not written: the request's, where nothing can ever lie at such a path.
+fn cannot_write(path: &str, error: CallError) -> BackendError {
+    match error {
+        CallError::Refused(refusal) => match refusal.code {
+            RefusalCode::BadPath
+            | RefusalCode::NotRegular
+            | RefusalCode::Forbidden
+            | RefusalCode::TooManyLinks
+            | RefusalCode::LinkInPath
+            | RefusalCode::NotDirectory => {
+                BackendError::invalid(format!("files[{path:?}]"), refusal.message)
+            }
+            RefusalCode::BadRequest
+            | RefusalCode::Unsupported
+            | RefusalCode::Version
+            | RefusalCode::WrongGuest
+            | RefusalCode::NotReady
+            | RefusalCode::Busy
+            | RefusalCode::NotFound
+            | RefusalCode::Permission
+            | RefusalCode::NoSpace
+            | RefusalCode::Io
+            | RefusalCode::Other => CallError::Refused(refusal).into(),
+        },
+        CallError::NotSent(_) | CallError::Lost(_) => error.into(),
+    }
+}
+
 /// Files, then the boot.
 async fn set_up(client: &Client, spec: &EnvSpec) -> Result<(), BackendError> {
     for file in &spec.files {
         client
             .write_file(&file.path, file.mode, &file.content)
-            .await?;
+            .await
+            .map_err(|error| cannot_write(&file.path, error))?;
     }
     let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     let boot = Boot {

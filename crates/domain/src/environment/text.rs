@@ -20,9 +20,15 @@ pub(super) fn path_fault(path: &str) -> Option<&'static str> {
     )
 }
 
-/// Whether a clean path is the folder that Fuse keeps for itself, or lies in it.
-pub(super) fn is_reserved(path: &str) -> bool {
-    path == "/fuse" || path.starts_with("/fuse/")
+/// The folders of an environment that no request may put anything into: Fuse's own, and those that the kernel fills.
+const RESERVED: [&str; 4] = ["/fuse", "/proc", "/sys", "/dev"];
+
+/// The reserved folder that a clean path is, or lies in.
+pub(super) fn reserved(path: &str) -> Option<&'static str> {
+    RESERVED.into_iter().find(|folder| {
+        path.strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 /// What is wrong with a variable's name, or nothing.
@@ -107,9 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_folder_itself_and_what_lies_in_it_is_reserved() {
-        assert!(is_reserved("/fuse") && is_reserved("/fuse/token"));
-        assert!(!is_reserved("/fused") && !is_reserved("/srv/fuse"));
+    fn only_the_folders_themselves_and_what_lies_in_them_is_reserved() {
+        for folder in RESERVED {
+            assert_eq!(reserved(folder), Some(folder));
+            assert_eq!(reserved(&format!("{folder}/x")), Some(folder));
+        }
+        for free in ["/fused", "/srv/fuse", "/device", "/procs/x", "/system"] {
+            assert_eq!(reserved(free), None, "{free}");
+        }
     }
 
     #[test]

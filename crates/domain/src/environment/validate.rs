@@ -9,7 +9,7 @@ use fuse_api::environment::{CreateEnvironment, Desktop, EnvVar, Run, SecretText,
 use fuse_api::ids::TaskId;
 
 use super::text::{
-    command_fault, entry, image_fault, is_reserved, path_fault, secret_name_fault, value_fault,
+    command_fault, entry, image_fault, path_fault, reserved, secret_name_fault, value_fault,
     variable_fault,
 };
 use super::valid::{
@@ -271,10 +271,12 @@ impl Rules {
                 self.broken(&at, format!("the path {fault}"));
             } else if path == "/" {
                 self.broken(&at, "the path must name a file");
-            } else if is_reserved(path) {
+            } else if let Some(folder) = reserved(path) {
                 self.broken(
                     &at,
-                    "the path must lie outside of /fuse, which Fuse keeps for itself",
+                    format!(
+                        "the path must lie outside of {folder}, which is not the request's to fill"
+                    ),
                 );
             }
             if let Some(folder) = parents(path).find(|parent| files.contains_key(*parent)) {
@@ -314,8 +316,11 @@ impl Rules {
 
     fn folder(&mut self, at: &str, path: &str) {
         self.fault(at, path_fault(path));
-        if is_reserved(path) {
-            self.broken(at, "must lie outside of /fuse, which Fuse keeps for itself");
+        if let Some(folder) = reserved(path) {
+            self.broken(
+                at,
+                format!("must lie outside of {folder}, which is not the request's to fill"),
+            );
         }
     }
 

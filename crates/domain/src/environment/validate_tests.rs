@@ -112,6 +112,17 @@ fn each_broken_rule_names_its_field_and_what_is_allowed() {
             r#"files["/fuse/token"]"#,
             "outside of /fuse",
         ),
+        (
+            json!({"files": {"/proc/x": ""}}),
+            r#"files["/proc/x"]"#,
+            "outside of /proc",
+        ),
+        (json!({"workspace": "/dev"}), "workspace", "outside of /dev"),
+        (
+            json!({"build": [{"run": "make", "workdir": "/sys/x"}]}),
+            "build[0].workdir",
+            "outside of /sys",
+        ),
         (json!({"files": {"/a": "%"}}), r#"files["/a"]"#, "base64"),
         (
             json!({"files": {"/a": "", "/a/b": ""}}),

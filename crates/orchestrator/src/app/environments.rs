@@ -270,7 +270,14 @@ fn backend_spec(row: &EnvironmentRow, valid: ValidEnvironment) -> AppResult<EnvS
 fn create_failed(error: &BackendError) -> AppError {
     match error {
         BackendError::Invalid { field, problem } => {
-            Refusal::invalid(format!("spec.{field}"), problem.clone()).into()
+            // Limits and the image are members of `spec`; files and variables stand beside it.
+            let field = match field.strip_prefix("limits.") {
+                Some("pids") => "spec.max_processes".to_owned(),
+                Some(limit) => format!("spec.{limit}"),
+                None if field == "image" => "spec.image".to_owned(),
+                None => field.clone(),
+            };
+            Refusal::invalid(field, problem.clone()).into()
         }
         BackendError::NoSuchImage(name) => Refusal::invalid(
             "spec.image",

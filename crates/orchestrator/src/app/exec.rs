@@ -7,7 +7,7 @@ use fuse_api::exec::{ExecRequest, ExecResult};
 use fuse_api::ids::EnvId;
 use fuse_api::intervention::{ExecPayload, Intervention};
 use fuse_api::routes::Access;
-use fuse_backend::{CallError, Command, ExecOutcome, ExecSpec};
+use fuse_backend::{CallError, Command, ExecOutcome, ExecSpec, RefusalCode};
 use fuse_domain::access::{Caller, Credential, Presented};
 use fuse_domain::intervention::raise::transition;
 use fuse_domain::intervention::{Record, decide};
@@ -158,6 +158,13 @@ fn lossy(bytes: Vec<u8>) -> String {
 /// Why a command has no result, as an answer to its caller.
 fn call_failed(row: &EnvironmentRow, error: &CallError) -> AppError {
     match error {
+        // It is no fault of the command's: the same one goes through once others have ended.
+        CallError::Refused(refusal) if refusal.code == RefusalCode::Busy => {
+            AppError::Unavailable(format!(
+                "the guest of {} runs as many commands as it can; nothing was run",
+                row.id
+            ))
+        }
         CallError::Refused(refusal) => {
             Refusal::invalid("cmd", format!("the guest refuses it: {refusal}")).into()
         }

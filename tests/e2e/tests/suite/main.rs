@@ -2,15 +2,19 @@
 
 mod access;
 mod audit;
+mod bodies;
 mod boxes;
 mod commands;
+mod crowds;
 mod deciding;
+mod edits;
 mod environments;
 mod expiry;
 mod gates;
 mod grants;
 mod http;
 mod invariants;
+mod lifecycle;
 mod outage;
 mod requests;
 mod restarts;
