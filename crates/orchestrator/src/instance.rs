@@ -5,7 +5,7 @@
 
 use fuse_domain::intervention::InstanceId;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -113,25 +113,40 @@ pub fn unique() -> String {
 /// The file cannot be read or made.
 pub fn host_id(data_dir: &Path) -> io::Result<String> {
     let path = data_dir.join("host-id");
-    match std::fs::read_to_string(&path) {
-        Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
-        Ok(_) => {}
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => return Err(e),
+    if let Some(known) = read_host_id(&path)? {
+        return Ok(known);
     }
     let fresh = format!("host-{}", unique());
     let draft = data_dir.join(format!("host-id.{}", std::process::id()));
-    std::fs::write(&draft, format!("{fresh}\n"))?;
+    let mut file = File::create(&draft)?;
+    writeln!(file, "{fresh}")?;
+    file.sync_all()?;
     // A link fails where another process was first; its name then counts.
     let linked = std::fs::hard_link(&draft, &path);
     std::fs::remove_file(&draft)?;
     match linked {
         Ok(()) => Ok(fresh),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            Ok(std::fs::read_to_string(&path)?.trim().to_owned())
-        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => read_host_id(&path)?.ok_or(e),
         Err(e) => Err(e),
     }
+}
+
+/// The name in the file, if there is one. A file that holds none is refused: under another name this directory's environments
+/// would belong to nobody, and under an empty one it would take every other such host's for its own.
+fn read_host_id(path: &Path) -> io::Result<Option<String>> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let name = text.trim();
+    if (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic()) {
+        return Ok(Some(name.to_owned()));
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidData,
+        "host-id holds no name; write the host_id of this directory's environments into it, or remove it if there are none",
+    ))
 }
 
 #[cfg(test)]
@@ -155,5 +170,17 @@ mod tests {
         let dir = tempfile::tempdir().expect("folder");
         let first = host_id(dir.path()).expect("made");
         assert_eq!(host_id(dir.path()).expect("read"), first);
+    }
+
+    #[test]
+    fn a_host_id_file_without_a_name_is_refused_and_left_alone() {
+        for broken in ["", " \n", "two words", "\0\0"] {
+            let dir = tempfile::tempdir().expect("folder");
+            let file = dir.path().join("host-id");
+            std::fs::write(&file, broken).expect("written");
+            let error = host_id(dir.path()).expect_err("no name");
+            assert!(error.to_string().contains("host-id"), "{error}");
+            assert_eq!(std::fs::read_to_string(&file).expect("read"), broken);
+        }
     }
 }
