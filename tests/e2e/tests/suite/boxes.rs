@@ -77,18 +77,20 @@ async fn limits_of_the_request_hold(server: &Server) {
     let env = server
         .env_of(json!({"spec": {"max_processes": 32, "ram_mb": 128}}))
         .await;
+    let (_, pid) = place(server, &env);
+    let space =
+        std::fs::read_link(format!("/proc/{pid}/ns/pid")).expect("the guest's process space");
     let text = "n=0; while [ $n -lt 100 ]; do sleep 30 & n=$((n+1)); done; true";
     env.run(&["sh", "-c", text]).await;
-    let count = env.run(&["sh", "-c", "ls -d /proc/[0-9]* | wc -l"]).await;
-    if count["exit_code"] == 0 {
-        let running: i64 = count["stdout"]
-            .as_str()
-            .unwrap_or_default()
-            .trim()
-            .parse()
-            .expect("a number");
-        assert!(running <= 40, "{running} processes");
-    }
+    let inside = |entry: std::fs::DirEntry| {
+        std::fs::read_link(entry.path().join("ns/pid")).is_ok_and(|other| other == space)
+    };
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let running = processes.map(inside).filter(|inside| *inside).count();
+    assert!((8..=32).contains(&running), "{running} processes");
+    // A full environment says so, and does not hang.
+    let full = env.exec(&["true"]).await;
+    assert!([200, 503].contains(&full.status), "{}", full.text);
     let roomy = server.env_of(json!({"spec": {"ram_mb": 64}})).await;
     let greedy = roomy
         .run(&[

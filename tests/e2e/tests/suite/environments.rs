@@ -5,7 +5,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fuse_e2e::{Server, Store, both, unique, until, within};
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 
 both!(
     an_environment_lives_from_its_create_to_its_destroy,
@@ -15,6 +17,7 @@ both!(
     a_list_filters_and_shows_the_newest_first,
     the_event_stream_tells_states_and_interventions_and_ends,
     the_end_of_an_environment_cancels_what_is_pending,
+    a_stream_that_nobody_reads_holds_nothing_up,
 );
 
 fn id(value: &Value) -> &str {
@@ -316,8 +319,36 @@ async fn the_end_of_an_environment_cancels_what_is_pending(server: &Server) {
     }
 }
 
+// check: ENV-20
+async fn a_stream_that_nobody_reads_holds_nothing_up(server: &Server) {
+    let env = server.env(json!({"requests": {"ask": {}}})).await;
+    let mut deaf = tokio::net::TcpStream::connect(server.address())
+        .await
+        .expect("a connection");
+    let request = format!(
+        "GET /v1/environments/{}/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n",
+        env.id,
+        server.token()
+    );
+    deaf.write_all(request.as_bytes())
+        .await
+        .expect("it is sent");
+    let ask = async |i: usize| env.ask(&format!("{i}?")).await;
+    let raised = stream::iter(0..900).map(ask).buffer_unordered(32).count();
+    let raised = tokio::time::timeout(Duration::from_secs(60), raised).await;
+    assert_eq!(raised.expect("nothing is held up"), 900);
+    let mut events = env.api.events(&env.id).await;
+    events.next().await.expect("the state");
+    let last = env.ask("Is somebody listening?").await;
+    assert_eq!(
+        events.next().await.expect("an event")["intervention"]["id"],
+        json!(last)
+    );
+    env.destroy().await.ok(204);
+}
+
 /// All of it at once, since nothing is shorter than a minute here.
-// check: ENV-13, ENV-14, INV-9, INV-10
+// check: ENV-13, ENV-14, INV-9, INV-10, LIFE-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reapers_take_the_idle_and_the_overdue_and_spare_what_a_person_decides_on() {
     let servers = [
@@ -337,8 +368,11 @@ async fn reaping(server: &Server) {
     asking["hitl"] = json!({"requests": {"ask": {}}});
     let asking = server.env_of(asking).await;
     let question = asking.ask("Shall it live?").await;
+    // The reaper asks no gate.
+    let keep =
+        json!({"name": "keep", "on": "lifecycle", "match": {"action": "destroy"}, "mode": "deny"});
     let overdue = server
-        .env_of(json!({"spec": {"max_runtime_seconds": 3}, "hitl": {"requests": {"ask": {}}}, "run": "sleep 100"}))
+        .env_of(json!({"spec": {"max_runtime_seconds": 3}, "hitl": {"requests": {"ask": {}}, "gates": [keep]}, "run": "sleep 100"}))
         .await;
     let useless = overdue.ask("Can this hold it?").await;
     let gone = async |id: &str| {

@@ -28,20 +28,19 @@ async fn review(env: &Env, body: Value) -> Value {
 // check: REVIEW-1, REVIEW-3, REVIEW-13
 async fn a_file_is_read_when_the_review_is_raised(server: &Server) {
     let env = env(server).await;
-    env.sh("mkdir -p /work && echo 'CREATE INDEX a;' > /work/0042.sql")
+    env.sh("mkdir -p /srv && echo 'CREATE INDEX a;' > /srv/0042.sql")
         .await;
-    let body =
-        json!({"kind": "review", "path": "/work/0042.sql", "message": "safe to run online?"});
+    let body = json!({"kind": "review", "path": "/srv/0042.sql", "message": "safe to run online?"});
     let raised = env.request(body).await.ok(201);
-    let shown = json!({"path": "/work/0042.sql", "content": "CREATE INDEX a;\n", "format": "text", "message": "safe to run online?"});
+    let shown = json!({"path": "/srv/0042.sql", "content": "CREATE INDEX a;\n", "format": "text", "message": "safe to run online?"});
     assert_eq!(raised["payload"], json!({"review": shown}));
-    env.sh("echo 'DROP TABLE a;' > /work/0042.sql").await;
+    env.sh("echo 'DROP TABLE a;' > /srv/0042.sql").await;
     let read = env.api.read(raised["id"].as_str().expect("an id")).await;
     assert_eq!(
         read["payload"], raised["payload"],
         "a later change changes nothing"
     );
-    for bad in [json!({}), json!({"path": "/work/0042.sql", "content": "x"})] {
+    for bad in [json!({}), json!({"path": "/srv/0042.sql", "content": "x"})] {
         let mut body = bad;
         body["kind"] = json!("review");
         env.request(body).await.invalid();
@@ -98,22 +97,22 @@ async fn comments_come_back_on_both_outcomes(server: &Server) {
 // check: REVIEW-10, REVIEW-11
 async fn links_are_followed_inside_and_told(server: &Server) {
     let env = env(server).await;
-    env.sh("mkdir -p /work/real && echo here > /work/real/a && ln -s real /work/dir && ln -s ../work/dir/a /work/link").await;
-    let shown = review(&env, json!({"path": "/work/link"})).await;
+    env.sh("mkdir -p /srv/real && echo here > /srv/real/a && ln -s real /srv/dir && ln -s ../srv/dir/a /srv/link").await;
+    let shown = review(&env, json!({"path": "/srv/link"})).await;
     assert_eq!(shown["content"], "here\n");
     assert_eq!(
         (&shown["path"], &shown["resolved_path"]),
-        (&json!("/work/link"), &json!("/work/real/a"))
+        (&json!("/srv/link"), &json!("/srv/real/a"))
     );
     // A link's absolute target is one of the guest, never of the host.
-    env.sh("ln -s /etc/hostname /work/host && ln -s /proc/self/root/etc/shadow /work/proc && ln -s /work/loop /work/loop").await;
+    env.sh("ln -s /etc/hostname /srv/host && ln -s /proc/self/root/etc/shadow /srv/proc && ln -s /srv/loop /srv/loop").await;
     let hostname = env.sh("cat /etc/hostname 2>/dev/null || true").await;
-    let body = json!({"kind": "review", "path": "/work/host"});
+    let body = json!({"kind": "review", "path": "/srv/host"});
     let reply = env.request(body).await;
     if reply.status == 201 {
         assert_eq!(reply.json()["payload"]["review"]["content"], hostname);
     }
-    for bad in ["/work/proc", "/work/loop"] {
+    for bad in ["/srv/proc", "/srv/loop"] {
         let message = env
             .request(json!({"kind": "review", "path": bad}))
             .await
@@ -125,13 +124,13 @@ async fn links_are_followed_inside_and_told(server: &Server) {
 // check: REVIEW-2, REVIEW-5, REVIEW-10
 async fn what_is_no_regular_file_of_the_guest_is_refused(server: &Server) {
     let env = env(server).await;
-    env.sh("mkdir /work; mkfifo /work/fifo; ln -s /dev/zero /work/zero; ln -s fifo /work/to-fifo; touch /work/closed; chmod 000 /work/closed").await;
+    env.sh("mkdir -p /srv; mkfifo /srv/fifo; ln -s /dev/zero /srv/zero; ln -s fifo /srv/to-fifo; touch /srv/closed; chmod 000 /srv/closed").await;
     for path in [
-        "/work/none",
-        "/work",
-        "/work/fifo",
-        "/work/zero",
-        "/work/to-fifo",
+        "/srv/none",
+        "/srv",
+        "/srv/fifo",
+        "/srv/zero",
+        "/srv/to-fifo",
         "/proc/1/environ",
         "/proc/self/status",
         "/sys/kernel/notes",
@@ -139,7 +138,7 @@ async fn what_is_no_regular_file_of_the_guest_is_refused(server: &Server) {
         "/dev/zero",
         "/fuse",
         "/fuse/token",
-        "/work/none/deeper",
+        "/srv/none/deeper",
     ] {
         let begun = std::time::Instant::now();
         let message = env
@@ -154,11 +153,11 @@ async fn what_is_no_regular_file_of_the_guest_is_refused(server: &Server) {
         "/",
         "work/a",
         "./a",
-        "/work/",
-        "/work//a",
-        "/work/./a",
-        "/work/../etc/passwd",
-        "/work/a\u{0}b",
+        "/srv/",
+        "/srv//a",
+        "/srv/./a",
+        "/srv/../etc/passwd",
+        "/srv/a\u{0}b",
     ] {
         let message = env
             .request(json!({"kind": "review", "path": path}))
@@ -173,20 +172,20 @@ async fn what_is_no_regular_file_of_the_guest_is_refused(server: &Server) {
 async fn long_and_broken_text_is_cut_and_marked(server: &Server) {
     let env = env(server).await;
     let make = format!(
-        "mkdir /work; cd /work; head -c {} /dev/zero | tr '\\0' a > full; cp full over; printf b >> over; \
+        "mkdir -p /srv; cd /srv; head -c {} /dev/zero | tr '\\0' a > full; cp full over; printf b >> over; \
          head -c {} /dev/zero | tr '\\0' a > split; printf '\\303\\251\\303\\251' >> split; \
          printf 'a\\377\\376b\\303' > broken; : > empty; printf 'a\\000b' > nul",
         MIB,
         MIB - 1
     );
     env.sh(&make).await;
-    let full = review(&env, json!({"path": "/work/full"})).await;
+    let full = review(&env, json!({"path": "/srv/full"})).await;
     assert_eq!(full["content"].as_str().map(str::len), Some(MIB));
     assert!(full.get("truncated").is_none() && full.get("lossy").is_none());
-    let over = review(&env, json!({"path": "/work/over"})).await;
+    let over = review(&env, json!({"path": "/srv/over"})).await;
     assert_eq!(over["content"].as_str().map(str::len), Some(MIB));
     assert_eq!(over["truncated"], true);
-    let split = review(&env, json!({"path": "/work/split"})).await;
+    let split = review(&env, json!({"path": "/srv/split"})).await;
     assert_eq!(
         split["content"].as_str().map(str::len),
         Some(MIB - 1),
@@ -197,15 +196,15 @@ async fn long_and_broken_text_is_cut_and_marked(server: &Server) {
         split.get("lossy").is_none(),
         "a cut character is no broken one"
     );
-    let broken = review(&env, json!({"path": "/work/broken"})).await;
+    let broken = review(&env, json!({"path": "/srv/broken"})).await;
     assert_eq!(broken["content"], "a\u{fffd}\u{fffd}b\u{fffd}");
     assert_eq!(broken["lossy"], true);
     assert_eq!(
-        review(&env, json!({"path": "/work/empty"})).await["content"],
+        review(&env, json!({"path": "/srv/empty"})).await["content"],
         ""
     );
     assert_eq!(
-        review(&env, json!({"path": "/work/nul"})).await["content"],
+        review(&env, json!({"path": "/srv/nul"})).await["content"],
         "a\u{0}b"
     );
 }
@@ -213,7 +212,7 @@ async fn long_and_broken_text_is_cut_and_marked(server: &Server) {
 // check: REVIEW-7
 async fn a_format_is_taken_or_guessed(server: &Server) {
     let env = env(server).await;
-    env.sh("mkdir /work; echo plain > /work/a.patch; echo plain > /work/a.diff; echo plain > /work/a.txt").await;
+    env.sh("mkdir -p /srv; echo plain > /srv/a.patch; echo plain > /srv/a.diff; echo plain > /srv/a.txt").await;
     for (body, format) in [
         (json!({"content": "diff --git a/x b/x\n"}), "diff"),
         (json!({"content": "--- a\n+++ b\n"}), "diff"),
@@ -225,10 +224,10 @@ async fn a_format_is_taken_or_guessed(server: &Server) {
             "text",
         ),
         (json!({"content": "--- a\n+++ b\n", "format": ""}), "diff"),
-        (json!({"path": "/work/a.patch"}), "diff"),
-        (json!({"path": "/work/a.diff"}), "diff"),
-        (json!({"path": "/work/a.txt"}), "text"),
-        (json!({"path": "/work/a.patch", "format": "text"}), "text"),
+        (json!({"path": "/srv/a.patch"}), "diff"),
+        (json!({"path": "/srv/a.diff"}), "diff"),
+        (json!({"path": "/srv/a.txt"}), "text"),
+        (json!({"path": "/srv/a.patch", "format": "text"}), "text"),
     ] {
         assert_eq!(review(&env, body.clone()).await["format"], format, "{body}");
     }
