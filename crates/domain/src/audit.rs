@@ -159,7 +159,12 @@ impl Verifier {
             return Err(Broken::Reordered(entry.seq));
         }
         if hash(entry) != entry.hash {
-            return Err(Broken::Edited(entry.seq));
+            // A row that was moved keeps its content: it fits its hash under the number that it had.
+            return Err(if fits_elsewhere(entry) {
+                Broken::Reordered(entry.seq)
+            } else {
+                Broken::Edited(entry.seq)
+            });
         }
         if entry.prev_hash != self.head.hash {
             return Err(Broken::Reordered(entry.seq));
@@ -186,5 +191,140 @@ impl Verifier {
             Some(noted) if noted.seq > self.head.seq => Err(Broken::Shorter(noted.seq)),
             Some(_) | None => Ok(self.head),
         }
+    }
+}
+
+/// How far from its place a moved row is looked for.
+const MOVED_AT_MOST: i64 = 10_000;
+
+fn fits_elsewhere(entry: &AuditEntry) -> bool {
+    let mut moved = entry.clone();
+    let first = entry.seq.saturating_sub(MOVED_AT_MOST).max(1);
+    (first..=entry.seq.saturating_add(MOVED_AT_MOST)).any(|seq| {
+        moved.seq = seq;
+        seq != entry.seq && hash(&moved) == entry.hash
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::actor;
+
+    fn log(length: i64) -> Vec<AuditEntry> {
+        let mut head = Head::default();
+        (0..length)
+            .map(|n| {
+                let draft = AuditDraft {
+                    event: AuditEvent::Raised,
+                    at: Timestamp::from_micros(n),
+                    env_id: EnvId::parse("fuse-agent").ok(),
+                    intervention_id: None,
+                    on: "ask".into(),
+                    gate: String::new(),
+                    actor: actor::system(),
+                    remote_addr: String::new(),
+                    recording_id: None,
+                };
+                chain(&mut head, draft)
+            })
+            .collect()
+    }
+
+    fn verify(log: &[AuditEntry], noted: Option<Head>) -> Result<Head, Broken> {
+        let mut verifier = Verifier::with_noted_head(noted);
+        for entry in log {
+            verifier.next(entry)?;
+        }
+        verifier.finish()
+    }
+
+    fn head_of(entry: &AuditEntry) -> Head {
+        Head {
+            seq: entry.seq,
+            hash: entry.hash.clone(),
+        }
+    }
+
+    // check: AUDIT-4
+    #[test]
+    fn a_log_that_nobody_touched_holds() {
+        let log = log(5);
+        assert_eq!(log[0].prev_hash, GENESIS);
+        assert_eq!(log[1].prev_hash, log[0].hash);
+        assert_eq!(verify(&log, None), Ok(head_of(&log[4])));
+        assert_eq!(verify(&log, Some(head_of(&log[2]))), Ok(head_of(&log[4])));
+        assert_eq!(verify(&[], None), Ok(Head::default()));
+    }
+
+    // check: AUDIT-6
+    #[test]
+    fn an_edit_a_deletion_and_a_reordering_are_told_apart() {
+        let whole = log(6);
+        let mut edited = whole.clone();
+        edited[2].gate = "other".into();
+        assert_eq!(verify(&edited, None), Err(Broken::Edited(3)));
+        let mut deleted = whole.clone();
+        deleted.remove(2);
+        assert_eq!(verify(&deleted, None), Err(Broken::Missing(3)));
+        let mut listed_in_another_order = whole.clone();
+        listed_in_another_order.swap(2, 3);
+        assert!(verify(&listed_in_another_order, None).is_err());
+        let mut swapped = whole.clone();
+        swapped.swap(2, 4);
+        swapped[2].seq = 3;
+        swapped[4].seq = 5;
+        assert_eq!(verify(&swapped, None), Err(Broken::Reordered(3)));
+        let mut rehashed = whole.clone();
+        rehashed[2].gate = "other".into();
+        rehashed[2].hash = hash(&rehashed[2]);
+        assert_eq!(verify(&rehashed, None), Err(Broken::Reordered(4)));
+    }
+
+    // check: AUDIT-11
+    #[test]
+    fn a_noted_head_proves_that_nothing_was_cut_off_or_written_anew() {
+        let whole = log(6);
+        let noted = head_of(&whole[5]);
+        assert_eq!(
+            verify(&whole[..4], Some(noted.clone())),
+            Err(Broken::Shorter(6))
+        );
+        let mut anew = log(6);
+        anew[5].gate = "other".into();
+        anew[5].hash = hash(&anew[5]);
+        assert_eq!(verify(&anew, Some(noted)), Err(Broken::Edited(6)));
+    }
+
+    #[test]
+    fn the_sentences_name_the_place_and_what_happened() {
+        assert_eq!(
+            Broken::Edited(42).to_string(),
+            "audit chain broken at seq 42: row content does not match its hash (the row was edited)"
+        );
+        assert_eq!(
+            Broken::Missing(42).to_string(),
+            "audit chain broken at seq 42: entry is missing (a row was deleted)"
+        );
+        assert_eq!(
+            Broken::Reordered(42).to_string(),
+            "audit chain broken at seq 42: entry is out of order (rows were reordered)"
+        );
+        assert_eq!(
+            Broken::Shorter(42).to_string(),
+            "audit log is shorter than the noted head seq 42 (rows were cut off the end)"
+        );
+    }
+
+    // check: AUDIT-5
+    #[test]
+    fn empty_members_are_no_part_of_an_entry() {
+        let entry = &log(1)[0];
+        let value = serde_json::to_value(entry).expect("JSON");
+        for absent in ["gate", "intervention_id", "remote_addr", "recording_id"] {
+            assert!(value.get(absent).is_none(), "{absent}");
+        }
+        assert!(value["actor"].get("name").is_none());
+        assert!(value["actor"].get("key_id").is_none());
     }
 }

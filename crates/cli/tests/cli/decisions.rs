@@ -222,6 +222,7 @@ fn watch_prints_what_waits_and_what_comes() {
     watch.wait().unwrap();
 }
 
+// check: AUDIT-10 AUDIT-11
 #[test]
 fn the_audit_log_is_read_and_verified_here() {
     let dev = Dev::start();
