@@ -1,73 +1,79 @@
-"""A real server for each test module, on a port that it picks, with a data folder of its own."""
+"""A real server for the Python tests."""
 
 import os
-import pathlib
-import re
-import signal
+import secrets
 import subprocess
-import tempfile
 import threading
+from dataclasses import dataclass, field
+from pathlib import Path
 
+import httpx
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOKEN = "python-tests-master-token-0123456789"
+ROOT = Path(__file__).resolve().parents[2]
+START = 60
 
 
+@dataclass
 class Server:
-    def __init__(self, folder: pathlib.Path) -> None:
-        binary = pathlib.Path(os.environ.get("FUSE_TEST_BIN") or ROOT / "target/debug") / "fuse"
-        if not binary.is_file():
-            pytest.fail(f"{binary} is missing: run these tests with `cargo xtask test`")
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "FUSE_DATA_DIR": str(folder / "data"),
-            "ORCH_AUTH_TOKEN": TOKEN,
-            "TOKEN_ENCRYPTION_KEY": "5a" * 32,
-        }
-        self.process = subprocess.Popen(
-            [binary, "serve", "--listen", "127.0.0.1:0"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.token = TOKEN
-        self.log: list[str] = []
-        for line in self.process.stderr:
-            self.log.append(line)
-            if found := re.search(r"listening on (http://\S+)", line):
-                self.url = found[1]
-                break
-        else:
-            pytest.fail("the server did not start:\n" + "".join(self.log))
-        threading.Thread(target=self._drain, daemon=True).start()
+    """A running `fuse serve` with a data folder of its own."""
 
-    def _drain(self) -> None:
-        for line in self.process.stderr:
-            self.log.append(line)
+    url: str
+    token: str
+    log: list[str] = field(default_factory=list)
 
-    def stop(self) -> None:
-        import fuse
+    def api(self, token: str | None = None) -> httpx.Client:
+        """Raw calls, with the master token unless another one is given."""
+        headers = {"Authorization": f"Bearer {token or self.token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60)
 
-        with fuse.Client(self.url, self.token) as client:
-            for environment in client.environments.list():
-                client.environments.destroy(environment.id)
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(timeout=10) == 0
+    def destroy_all(self) -> None:
+        """Guests outlive their server, so they are ended while it runs."""
+        with self.api() as api:
+            while page := api.get("/v1/environments", params={"limit": 200}).json()["environments"]:
+                for environment in page:
+                    api.delete(f"/v1/environments/{environment['id']}")
 
 
-@pytest.fixture(scope="module")
-def server():
-    with tempfile.TemporaryDirectory() as folder:
-        running = Server(pathlib.Path(folder))
-        try:
-            yield running
-        finally:
-            try:
-                running.stop()
-            finally:
-                if running.process.poll() is None:
-                    running.process.kill()
-                    running.process.wait()
+def binary() -> Path:
+    path = Path(os.environ.get("FUSE_TEST_BIN", ROOT / "target/debug/fuse"))
+    if not path.is_file():
+        pytest.exit(f"{path} is not there: build it with `cargo build -p fuse-cli`, or run `cargo xtask test`", 1)
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    token = f"master-{secrets.token_hex(16)}"
+    folder = tmp_path_factory.mktemp("fuse-data")
+    # Nothing that the caller's shell points a server at may reach this one.
+    variables = {"PATH": os.environ["PATH"], "ORCH_AUTH_TOKEN": token}
+    process = subprocess.Popen(
+        [binary(), "serve", "--listen", "127.0.0.1:0", "--data-dir", folder, "--database-url", f"sqlite:{folder}/fuse.db"],
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    running = Server(url="", token=token)
+    up = threading.Event()
+
+    def follow():
+        for line in process.stderr:
+            running.log.append(line)
+            if line.startswith("listening on "):
+                running.url = line.removeprefix("listening on ").strip()
+                up.set()
+        up.set()
+
+    threading.Thread(target=follow, daemon=True).start()
+    try:
+        up.wait(START)
+        assert running.url, f"the server did not come up:\n{''.join(running.log)}"
+        yield running
+        running.destroy_all()
+    finally:
+        process.terminate()
+        process.wait(20)
