@@ -2,7 +2,8 @@
 
 use crate::spec::Limits;
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -80,6 +81,21 @@ impl Groups {
             .iter()
             .map(|d| d.join("cgroup.procs"))
             .collect()
+    }
+}
+
+/// Takes the limit on processor time off groups, where they have one.
+pub fn unthrottle(directories: &[PathBuf]) {
+    for directory in directories {
+        for (file, none) in [("cpu.cfs_quota_us", "-1"), ("cpu.max", "max")] {
+            // A group without the file has no such limit.
+            if let Ok(mut file) = fs::OpenOptions::new()
+                .write(true)
+                .open(directory.join(file))
+            {
+                let _ = file.write_all(none.as_bytes());
+            }
+        }
     }
 }
 

@@ -47,6 +47,23 @@ pub fn listener(directory: &Path) -> io::Result<Option<i32>> {
     }
 }
 
+/// Whether the first process of an environment lives, or the stage that makes it. It tells even where nothing answers.
+///
+/// # Errors
+/// It cannot be told.
+pub fn lives(directory: &Path) -> io::Result<bool> {
+    let log = match File::open(directory.join("log")) {
+        Ok(log) => log,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(e) => return Err(e),
+    };
+    match log.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(e)) => Err(e),
+    }
+}
+
 /// Kills the first process of an environment, and with it all others, and waits until nothing of it lives.
 ///
 /// Its stage and `fused` hold a lock on its log for as long as they live, whoever started them: an environment that

@@ -138,16 +138,34 @@ impl Sandbox {
             id: id.clone(),
             detail,
         };
-        if !directory.is_dir() {
-            return Err(BackendError::NotFound(id.clone()));
+        // Only what is known to be gone counts as gone. A machine that is short of descriptors or time says nothing of the guest.
+        match std::fs::metadata(&directory) {
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(BackendError::NotFound(id.clone()));
+            }
+            Err(e) => return Err(BackendError::io(format!("looking for `{id}`"))(e)),
         }
-        let meta = Meta::load(&directory).map_err(|e| dead(format!("meta.json: {e}")))?;
-        let meta = meta.ok_or_else(|| dead("it was never finished".to_owned()))?;
-        let client = Client::new(id.clone(), directory, meta.identity);
+        let meta = match Meta::load(&directory) {
+            Ok(meta) => meta.ok_or_else(|| dead("it was never finished".to_owned()))?,
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+                return Err(dead(format!("meta.json: {e}")));
+            }
+            Err(e) => return Err(BackendError::io(format!("reading meta.json of `{id}`"))(e)),
+        };
+        let client = Client::new(id.clone(), directory.clone(), meta.identity);
         match client.status().await {
             Ok(_) => Ok(Arc::new(client)),
-            Err(CallError::NotSent(detail) | CallError::Lost(detail)) => Err(dead(detail)),
             Err(CallError::Refused(refusal)) => Err(dead(refusal.message)),
+            Err(error @ (CallError::NotSent(_) | CallError::Lost(_))) => {
+                let lives = end::lives(&directory)
+                    .map_err(BackendError::io(format!("asking whether `{id}` lives")))?;
+                Err(if lives {
+                    error.into()
+                } else {
+                    dead(error.to_string())
+                })
+            }
         }
     }
 
@@ -158,6 +176,10 @@ impl Sandbox {
         }
         // A file that cannot be read holds back nothing: the socket still names the process.
         let meta = Meta::load(&directory).unwrap_or_default();
+        if let Some(meta) = &meta {
+            // Dying takes processor time too, which a spent quota would withhold.
+            cgroup::unthrottle(&meta.groups);
+        }
         end::kill(&directory, meta.as_ref())
             .map_err(BackendError::io(format!("ending environment `{id}`")))?;
         if let Some(meta) = &meta {

@@ -33,7 +33,10 @@ pub fn cases(data: &Path) -> Vec<(&'static str, BoxFuture<'static, ()>)> {
             "secrets_are_never_written_to_disk",
             case(no_secret_on_disk, data),
         ),
-        ("a_stopped_guest_is_destroyed", case(stopped, data)),
+        (
+            "a_stopped_guest_is_not_taken_for_dead_and_is_destroyed",
+            case(stopped, data),
+        ),
         (
             "a_process_that_has_got_the_guests_number_is_not_killed",
             case(reused_number, data),
@@ -198,10 +201,44 @@ async fn stopped(data: PathBuf) {
         nix::sys::signal::Signal::SIGSTOP,
     )
     .expect("stopping it");
+    // It does not answer, but what it was in the middle of is not lost.
+    let silent = sandbox(&data).adopt(&id("stopped")).await.err();
+    assert!(matches!(silent, Some(BackendError::Call(_))), "{silent:?}");
     let started = Instant::now();
     destroy(&data, "stopped").await;
     assert!(started.elapsed() < Duration::from_secs(5));
     drop(guest);
+}
+
+async fn silent(data: PathBuf) {
+    drop(create(&data, "silent").await);
+    let (meta, _, pid) = noted(&data, "silent");
+    let pid = nix::unistd::Pid::from_raw(pid);
+    let signal = |signal| nix::sys::signal::kill(pid, signal).expect("a signal");
+    signal(nix::sys::signal::Signal::SIGSTOP);
+    // It does not answer, and it is not gone.
+    let error = sandbox(&data).adopt(&id("silent")).await.err();
+    assert!(matches!(error, Some(BackendError::Call(_))), "{error:?}");
+    signal(nix::sys::signal::Signal::SIGCONT);
+    sandbox(&data).adopt(&id("silent")).await.expect("adopt");
+    // Nor is one gone whose notes cannot be read just now.
+    let aside = meta.with_extension("aside");
+    std::fs::rename(&meta, &aside).expect("aside");
+    std::fs::create_dir(&meta).expect("what cannot be read as a file");
+    let error = sandbox(&data).adopt(&id("silent")).await.err();
+    assert!(matches!(error, Some(BackendError::Io { .. })), "{error:?}");
+    std::fs::remove_dir(&meta).expect("removed");
+    std::fs::rename(&aside, &meta).expect("back");
+    signal(nix::sys::signal::Signal::SIGKILL);
+    let end = Instant::now() + Duration::from_secs(5);
+    while !matches!(
+        sandbox(&data).adopt(&id("silent")).await.err(),
+        Some(BackendError::Dead { .. })
+    ) {
+        assert!(Instant::now() < end, "it is gone now");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    destroy(&data, "silent").await;
 }
 
 async fn reused_number(data: PathBuf) {
