@@ -364,6 +364,15 @@ async fn reaping(server: &Server) {
     let idle = json!({"spec": {"idle_timeout_seconds": 60}});
     let quiet = server.env_of(idle.clone()).await;
     let busy = server.env_of(idle.clone()).await;
+    let mut quiet_events = api.events(&busy.id).await;
+    let keepalive = tokio::spawn(async move {
+        while let Some(line) = quiet_events.line().await {
+            if line == ": keepalive" {
+                return true;
+            }
+        }
+        false
+    });
     let mut asking = idle;
     asking["hitl"] = json!({"requests": {"ask": {}}});
     let asking = server.env_of(asking).await;
@@ -395,6 +404,10 @@ async fn reaping(server: &Server) {
     )
     .await;
     assert_eq!(busy.get().await.ok(200)["state"], "running");
+    assert!(
+        keepalive.await.expect("it reads"),
+        "a quiet stream says that it lives"
+    );
     // It is as idle as the other one was, but for its question.
     assert_eq!(asking.get().await.ok(200)["state"], "running");
     api.reject(&question, "no").await.ok(200);

@@ -1,12 +1,16 @@
 //! Approved actions and a server that is killed.
 
-use fuse_e2e::{Server, Store, each_store, until};
+use fuse_e2e::{Server, Settings, Store, each_store, until};
 use serde_json::{Value, json};
 
 each_store!(
     an_action_under_way_at_the_kill_is_settled_as_in_doubt,
     an_action_approved_while_its_server_was_away_runs_after_the_restart,
     an_action_runs_once_however_many_servers_see_it,
+    a_graceful_stop_does_not_wait_for_commands,
+    a_create_that_was_cut_off_leaves_nothing,
+    a_destroy_that_was_cut_off_is_finished,
+    grants_survive_a_restart_also_where_content_is_sealed,
 );
 
 fn block() -> Value {
@@ -128,4 +132,146 @@ async fn an_action_runs_once_however_many_servers_see_it(store: Store) {
     lines.sort_unstable();
     assert_eq!(lines, (0..12).collect::<Vec<_>>(), "each exactly once");
     crate::audit::verify(&server).await;
+}
+
+// check: WAIT-5, GATE-15
+async fn a_graceful_stop_does_not_wait_for_commands(store: Store) {
+    let server = Server::start(store);
+    let env = server.env(block()).await;
+    let held = id(&env
+        .hold(&["sh", "-c", "echo begun >> /tmp/log; sleep 20"])
+        .await);
+    env.api.approve(&held, json!({})).await.ok(200);
+    until("it has begun", async || {
+        (env.run(&["cat", "/tmp/log"]).await["stdout"] == "begun\n").then_some(())
+    })
+    .await;
+    let free = tokio::spawn({
+        let (api, path) = (
+            env.api.clone(),
+            format!("/v1/environments/{}?action=exec", env.id),
+        );
+        async move {
+            api.try_send("POST", &path, Some(br#"{"cmd":["sleep","20"]}"#.to_vec()))
+                .await
+        }
+    });
+    let waiter = tokio::spawn({
+        let (api, held) = (env.api.clone(), held.clone());
+        async move { api.wait(&held, "50s").await }
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let (status, took) = tokio::task::block_in_place(|| server.stop());
+    assert!(
+        status.success() && took < std::time::Duration::from_secs(5),
+        "{status} after {took:?}"
+    );
+    let between = waiter.await.expect("it waits");
+    assert_eq!(between["state"], "approved");
+    assert!(between.get("result").is_none(), "{between}");
+    let free = free.await.expect("it ends");
+    assert!(
+        free.is_err() || free.is_ok_and(|reply| reply.status == 503),
+        "its caller is not left without a word"
+    );
+    server.restart();
+    let settled = env.api.wait(&held, "50s").await;
+    let error = settled["result"]["error"].as_str().unwrap_or_default();
+    assert!(error.contains("may or may not have run"), "{settled}");
+    assert_eq!(
+        env.run(&["cat", "/tmp/log"]).await["stdout"],
+        "begun\n",
+        "it was not begun again"
+    );
+}
+
+// check: ENV-3, ENV-5
+async fn a_create_that_was_cut_off_leaves_nothing(store: Store) {
+    let server = Server::start(store);
+    let api = server.api();
+    let request = json!({"task_id": "cut-off", "build": [{"run": "sleep 30"}]});
+    let create = tokio::spawn({
+        let api = api.clone();
+        async move {
+            api.try_send(
+                "POST",
+                "/v1/environments",
+                Some(request.to_string().into_bytes()),
+            )
+            .await
+            .is_err()
+        }
+    });
+    until("its guest is there", async || {
+        let folders = server.data().environment_folders();
+        folders
+            .iter()
+            .any(|f| f.join("meta.json").exists())
+            .then_some(())
+    })
+    .await;
+    let path = "/v1/environments/fuse-cut-off";
+    assert_eq!(api.get(path).await.ok(200)["state"], "provisioning");
+    let refused = api
+        .post(&format!("{path}?action=exec"), json!({"cmd": ["true"]}))
+        .await;
+    assert_eq!(
+        refused.refused(409, "conflict")["details"]["state"],
+        "provisioning"
+    );
+    server.kill9();
+    assert!(create.await.expect("it ends"), "its connection broke");
+    server.restart();
+    until("it is gone", async || {
+        (api.get(path).await.status == 404).then_some(())
+    })
+    .await;
+    assert!(server.data().environment_folders().is_empty());
+    let again = json!({"task_id": "cut-off"});
+    api.post("/v1/environments", again).await.ok(201);
+    api.delete(path).await.ok(204);
+}
+
+// check: ENV-5, INV-8
+async fn a_destroy_that_was_cut_off_is_finished(store: Store) {
+    let server = Server::start(store);
+    let other = server.elsewhere();
+    let env = server.env(block()).await;
+    let asked = env.ask("Q?").await;
+    server.kill9();
+    // Another machine takes it out of service; only its own can remove the guest.
+    other
+        .api()
+        .delete(&format!("/v1/environments/{}", env.id))
+        .await
+        .ok(204);
+    assert_eq!(other.api().read(&asked).await["state"], "cancelled");
+    assert!(!server.data().environment_folders().is_empty());
+    server.restart();
+    until("it is gone", async || {
+        (env.get().await.status == 404).then_some(())
+    })
+    .await;
+    until("nothing of it is left", async || {
+        server.data().environment_folders().is_empty().then_some(())
+    })
+    .await;
+}
+
+// check: GRANT-1, GRANT-2, SEAL-1
+async fn grants_survive_a_restart_also_where_content_is_sealed(store: Store) {
+    for settings in [Settings::default(), Settings::sealed()] {
+        let server = Server::with(store, settings);
+        let gate = json!({"name": "sh", "on": "exec", "match": {"program": "sh"}, "grant": "env"});
+        let env = server.env(json!({ "gates": [gate] })).await;
+        let argv = ["sh", "-c", "echo granted-argv"];
+        let held = id(&env.hold(&argv).await);
+        env.api.approve(&held, json!({})).await.ok(200);
+        env.api.wait(&held, "50s").await;
+        env.run(&argv).await;
+        server.kill9();
+        server.restart();
+        assert_eq!(env.run(&argv).await["stdout"], "granted-argv\n");
+        env.hold(&["sh", "-c", "echo another"]).await;
+    }
 }
