@@ -96,7 +96,7 @@ def test_events_are_followed_to_the_end(client, environment):
     assert all(event.err is None for event in events)
 
 
-# check: ENV-17, ACCESS-4, ACCESS-5
+# check: ENV-17, ACCESS-4, ACCESS-5, ACCESS-12
 def test_keys_are_made_listed_and_revoked(server, client, environment):
     made = client.api_keys.create("from python")
     assert made.key.startswith("fuse_sk_") and made.label == "from python"
@@ -111,6 +111,7 @@ def test_keys_are_made_listed_and_revoked(server, client, environment):
         with pytest.raises(fuse.ApiError) as revoked:
             agent.environments.list()
         assert fuse.is_unauthorized(revoked.value) and revoked.value.status == 401
+    assert made.key not in "".join(server.log)
 
 
 # check: ENV-10, HTTP-1
