@@ -4,13 +4,14 @@ use fuse_api::environment::EnvState;
 use fuse_api::events::{Event, EventIntervention, EventKind};
 use fuse_api::ids::EnvId;
 use fuse_domain::intervention::{EnvUid, Record};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{broadcast, watch};
 
-/// How many hints a slow reader may lag behind before it loses some.
-const BACKLOG: usize = 1024;
+/// How many hints of its environment a slow reader may lag behind before it loses the oldest.
+const BACKLOG: usize = 256;
 
-/// What happened in some environment.
+/// What happened in an environment.
 #[derive(Debug, Clone)]
 pub enum Hint {
     /// Its state changed.
@@ -19,25 +20,21 @@ pub enum Hint {
     Intervention(EventIntervention),
 }
 
-/// Where hints come together. Clones share it.
-#[derive(Clone)]
+/// Where hints come together, by environment: what is busy elsewhere neither wakes a reader nor costs it a hint. Clones share it.
+#[derive(Clone, Default)]
 pub struct EventHub {
-    hints: broadcast::Sender<(EnvUid, Hint)>,
+    watched: Arc<Mutex<HashMap<EnvUid, Watched>>>,
 }
 
-impl Default for EventHub {
-    fn default() -> Self {
-        Self {
-            hints: broadcast::Sender::new(BACKLOG),
-        }
-    }
+struct Watched {
+    hints: broadcast::Sender<Hint>,
+    readers: usize,
 }
 
 impl EventHub {
     /// An environment changed its state.
     pub fn state(&self, uid: &EnvUid, state: EnvState, error: Option<String>) {
-        // Nobody listening is fine.
-        let _ = self.hints.send((uid.clone(), Hint::State(state, error)));
+        self.send(uid, Hint::State(state, error));
     }
 
     /// An intervention was raised or resolved.
@@ -47,26 +44,71 @@ impl EventHub {
             kind: record.view.kind,
             state: record.view.state,
         });
-        let _ = self.hints.send((record.env_uid.clone(), hint));
+        self.send(&record.env_uid, hint);
     }
 
     /// Starts to listen to one environment, whose state is then read and given to [`EventStream::new`].
     #[must_use]
-    pub fn listen(&self) -> broadcast::Receiver<(EnvUid, Hint)> {
-        self.hints.subscribe()
+    pub fn listen(&self, uid: &EnvUid) -> Listening {
+        let mut watched = self.lock();
+        let here = watched.entry(uid.clone()).or_insert_with(|| Watched {
+            hints: broadcast::Sender::new(BACKLOG),
+            readers: 0,
+        });
+        here.readers += 1;
+        Listening {
+            hub: self.clone(),
+            uid: uid.clone(),
+            hints: here.hints.subscribe(),
+        }
+    }
+
+    /// Every environment that somebody listens to.
+    #[must_use]
+    pub fn watched(&self) -> Vec<EnvUid> {
+        self.lock().keys().cloned().collect()
+    }
+
+    fn send(&self, uid: &EnvUid, hint: Hint) {
+        if let Some(here) = self.lock().get(uid) {
+            // The last reader may just have gone.
+            let _ = here.hints.send(hint);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<EnvUid, Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One reader's place in the hub.
+pub struct Listening {
+    hub: EventHub,
+    uid: EnvUid,
+    hints: broadcast::Receiver<Hint>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut watched = self.hub.lock();
+        if let Some(here) = watched.get_mut(&self.uid) {
+            here.readers -= 1;
+            if here.readers == 0 {
+                watched.remove(&self.uid);
+            }
+        }
     }
 }
 
 /// One reader's stream: the current state first, then each change, until the environment is gone.
 pub struct EventStream {
     id: EnvId,
-    uid: EnvUid,
     state: EnvState,
     error: Option<String>,
     next_id: u64,
     first: bool,
     over: bool,
-    hints: broadcast::Receiver<(EnvUid, Hint)>,
+    listening: Listening,
     stop: watch::Receiver<bool>,
 }
 
@@ -75,21 +117,19 @@ impl EventStream {
     #[must_use]
     pub fn new(
         id: EnvId,
-        uid: EnvUid,
         state: EnvState,
         error: Option<String>,
-        hints: broadcast::Receiver<(EnvUid, Hint)>,
+        listening: Listening,
         stop: watch::Receiver<bool>,
     ) -> Self {
         Self {
             id,
-            uid,
             state,
             error,
             next_id: 1,
             first: true,
             over: false,
-            hints,
+            listening,
             stop,
         }
     }
@@ -108,12 +148,11 @@ impl EventStream {
                 return None;
             }
             let heard = tokio::select! {
-                heard = self.hints.recv() => heard,
+                heard = self.listening.hints.recv() => heard,
                 _ = self.stop.changed() => return None,
             };
             match heard {
-                Ok((uid, _)) if uid != self.uid => {}
-                Ok((_, Hint::State(state, error))) => {
+                Ok(Hint::State(state, error)) => {
                     if state == self.state && error == self.error {
                         continue;
                     }
@@ -121,9 +160,10 @@ impl EventStream {
                     self.error = error;
                     return Some(self.event(None));
                 }
-                Ok((_, Hint::Intervention(intervention))) => {
+                Ok(Hint::Intervention(intervention)) => {
                     return Some(self.event(Some(intervention)));
                 }
+                // The oldest are gone; the newest, and with it the state that ends the stream, is still to come.
                 Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
@@ -152,5 +192,38 @@ impl EventStream {
             error: self.error.clone(),
             intervention,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::record;
+    use fuse_api::intervention::State;
+
+    // check: ENV-20
+    #[tokio::test]
+    async fn a_reader_that_lags_behind_still_hears_the_end() {
+        let hub = EventHub::default();
+        let raised = Arc::new(record(State::Pending));
+        let uid = raised.env_uid.clone();
+        let id = EnvId::parse("fuse-a").expect("an id");
+        let (_keep, stop) = watch::channel(false);
+        let listening = hub.listen(&uid);
+        let mut stream = EventStream::new(id, EnvState::Running, None, listening, stop);
+        for _ in 0..10 * BACKLOG {
+            hub.intervention(&raised);
+        }
+        hub.state(&uid, EnvState::Destroyed, None);
+        for _ in 0..10 * BACKLOG {
+            hub.state(&EnvUid("another".into()), EnvState::Running, None);
+        }
+        let mut last = None;
+        while let Some(event) = stream.next().await {
+            last = Some(event.state);
+        }
+        assert_eq!(last, Some(EnvState::Destroyed));
+        drop(stream);
+        assert!(hub.watched().is_empty(), "a reader leaves no trace");
     }
 }

@@ -1,6 +1,7 @@
 //! Environments: create, read, destroy.
 
 use super::homes::{backend_id, fresh_uid};
+use super::lifecycle::ALIVE;
 use super::{App, AppError, AppResult};
 use fuse_api::environment::{CreateEnvironment, EnvState, Environment, EnvironmentList};
 use fuse_api::ids::{EnvId, TaskId};
@@ -10,10 +11,9 @@ use fuse_backend::{
 };
 use fuse_domain::access::Presented;
 use fuse_domain::environment::{self, ServerFacts, Task, ValidEnvironment};
-use fuse_domain::refusal::Refusal;
+use fuse_domain::refusal::{Refusal, What};
 use fuse_store::{EnvironmentChange, EnvironmentFilter, EnvironmentRow, Inserted};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Which environments a list shows.
@@ -32,12 +32,12 @@ pub struct EnvFilter {
 }
 
 impl App {
-    /// Creates an environment and answers once it runs.
+    /// Creates an environment and answers once it runs. Should this be dropped halfway, the driver removes what is there.
     ///
     /// # Errors
     /// See [`super::AppError`]; nothing of the environment is left behind then.
     pub async fn create_environment(
-        self: &Arc<Self>,
+        &self,
         who: &Presented,
         body: CreateEnvironment,
     ) -> AppResult<Environment> {
@@ -71,22 +71,17 @@ impl App {
             started_at: None,
             last_activity: now,
         };
-        match self.store.insert_environment(&row).await? {
-            Inserted::Done => {}
-            Inserted::Taken => {
-                return Err(Refusal::Conflict {
-                    message: format!("an environment for task {} exists already", row.task_id),
-                    details: BTreeMap::from([("env_id".to_owned(), row.id.to_string())]),
-                }
-                .into());
-            }
-        }
         let spec = backend_spec(&row, valid)?;
-        // A caller that hangs up does not leave half an environment behind: the work goes on without it.
-        let app = Arc::clone(self);
-        tokio::spawn(async move { app.provision(row, spec).await })
-            .await
-            .map_err(|e| AppError::Internal(format!("creating an environment: {e}")))?
+        // Noted before it is on record: the driver removes what is being made on record and by nobody.
+        let _making = self.homes.making(&row.uid);
+        match self.store.insert_environment(&row).await? {
+            Inserted::Done => self.provision(row, spec).await,
+            Inserted::Taken => Err(Refusal::Conflict {
+                message: format!("an environment for task {} exists already", row.task_id),
+                details: BTreeMap::from([("env_id".to_owned(), row.id.to_string())]),
+            }
+            .into()),
+        }
     }
 
     async fn provision(&self, row: EnvironmentRow, spec: EnvSpec) -> AppResult<Environment> {
@@ -134,7 +129,7 @@ impl App {
     /// Removes what a failed create left, as far as the database and the machine allow right now; the driver does the rest.
     async fn discard(&self, row: &EnvironmentRow) {
         if let Err(error) = self
-            .close_and_remove(row, "the environment could not be made")
+            .close_and_remove(row, &ALIVE, "the environment could not be made")
             .await
         {
             tracing::warn!(env = %row.id, ?error, "removing a failed environment is left to the driver");
@@ -193,16 +188,20 @@ impl App {
         who: &Presented,
         id: &EnvId,
     ) -> AppResult<crate::events::EventStream> {
-        // Listening comes before reading, so that no change falls between the two.
-        let hints = self.events.listen();
-        let row = self.environment(id).await?;
+        let uid = self.environment(id).await?.uid;
         who.admit(Access::Full)?;
+        // Listening comes before reading, so that no change falls between the two.
+        let listening = self.events.listen(&uid);
+        let row = self
+            .store
+            .get_environment_by_uid(&uid)
+            .await?
+            .ok_or(Refusal::NotFound(What::Environment))?;
         Ok(crate::events::EventStream::new(
             row.id,
-            row.uid,
             row.state,
             row.error,
-            hints,
+            listening,
             self.stopping(),
         ))
     }

@@ -8,7 +8,7 @@ use fuse_domain::intervention::{EnvUid, InstanceId, raise};
 use fuse_domain::policy::Policy;
 use fuse_domain::refusal::{Refusal, What};
 use fuse_store::EnvironmentRow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One environment's fixed facts.
@@ -23,12 +23,47 @@ pub struct Home {
 pub(crate) struct Homes {
     known: Mutex<HashMap<EnvUid, Arc<Home>>>,
     guests: Mutex<HashMap<EnvUid, Arc<dyn Guest>>>,
+    making: Mutex<HashSet<EnvUid>>,
+}
+
+/// An environment that this process is making, for as long as this is held.
+pub(crate) struct Making<'a> {
+    homes: &'a Homes,
+    uid: EnvUid,
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        lock(&self.homes.making).remove(&self.uid);
+    }
 }
 
 impl Homes {
     pub(crate) fn forget(&self, uid: &EnvUid) {
         lock(&self.known).remove(uid);
         lock(&self.guests).remove(uid);
+    }
+
+    /// Forgets every environment but these. One that is still needed is found again.
+    pub(crate) fn keep_only(&self, uids: &HashSet<&EnvUid>) {
+        lock(&self.known).retain(|uid, _| uids.contains(uid));
+        lock(&self.guests).retain(|uid, _| uids.contains(uid));
+    }
+
+    pub(crate) fn making(&self, uid: &EnvUid) -> Making<'_> {
+        lock(&self.making).insert(uid.clone());
+        Making {
+            homes: self,
+            uid: uid.clone(),
+        }
+    }
+
+    pub(crate) fn is_making(&self, uid: &EnvUid) -> bool {
+        lock(&self.making).contains(uid)
+    }
+
+    pub(crate) fn met_guest(&self, uid: &EnvUid) -> Option<Arc<dyn Guest>> {
+        lock(&self.guests).get(uid).map(Arc::clone)
     }
 
     pub(crate) fn keep_guest_if_new(&self, uid: &EnvUid, guest: Arc<dyn Guest>) {
@@ -94,8 +129,8 @@ impl App {
 
     /// The environment's guest, found again where this process has not met it.
     pub(crate) async fn guest(&self, row: &EnvironmentRow) -> AppResult<Arc<dyn Guest>> {
-        if let Some(guest) = lock(&self.homes.guests).get(&row.uid) {
-            return Ok(Arc::clone(guest));
+        if let Some(guest) = self.homes.met_guest(&row.uid) {
+            return Ok(guest);
         }
         self.require_local(row)?;
         let id = backend_id(&row.uid)?;

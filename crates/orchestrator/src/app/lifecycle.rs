@@ -12,10 +12,9 @@ use fuse_domain::intervention::end;
 use fuse_domain::policy::LifecycleAction;
 use fuse_domain::refusal::Refusal;
 use fuse_store::EnvironmentRow;
-use std::sync::Arc;
 
 /// The states that an environment may be destroyed from.
-const ALIVE: [EnvState; 4] = [
+pub(crate) const ALIVE: [EnvState; 4] = [
     EnvState::Provisioning,
     EnvState::Running,
     EnvState::Draining,
@@ -37,7 +36,7 @@ impl App {
     /// # Errors
     /// See [`super::AppError`].
     pub async fn destroy_environment(
-        self: &Arc<Self>,
+        &self,
         who: &Presented,
         id: &EnvId,
     ) -> AppResult<DestroyAnswer> {
@@ -55,27 +54,22 @@ impl App {
                 }
             }
         }
-        self.destroy(row, "the environment was destroyed").await?;
+        self.close_and_remove(&row, &ALIVE, "the environment was destroyed")
+            .await?;
         Ok(DestroyAnswer::Done)
     }
 
-    /// Destroys it whatever becomes of the caller.
-    pub(crate) async fn destroy(
-        self: &Arc<Self>,
-        row: EnvironmentRow,
-        why: &'static str,
+    /// Takes an environment that is in one of `from` out of service on record, then removes its guest. Going on after a crash, or
+    /// where this is dropped halfway, is the driver's.
+    pub(crate) async fn close_and_remove(
+        &self,
+        row: &EnvironmentRow,
+        from: &[EnvState],
+        why: &str,
     ) -> AppResult<()> {
-        let app = Arc::clone(self);
-        tokio::spawn(async move { app.close_and_remove(&row, why).await })
-            .await
-            .map_err(|e| AppError::Internal(format!("destroying an environment: {e}")))?
-    }
-
-    /// Takes an environment out of service on record, then removes its guest. Going on after a crash is the driver's.
-    pub(crate) async fn close_and_remove(&self, row: &EnvironmentRow, why: &str) -> AppResult<()> {
         let change = end::close(
             row.uid.clone(),
-            &ALIVE,
+            from,
             EnvState::Destroying,
             why,
             self.now(),

@@ -18,6 +18,7 @@ pub use environments::EnvFilter;
 pub use exec::ExecAnswer;
 pub use homes::Home;
 pub(crate) use homes::{backend_id, maker_of};
+pub(crate) use lifecycle::ALIVE;
 pub use lifecycle::DestroyAnswer;
 pub use wait::InterventionFilter;
 

@@ -1,6 +1,6 @@
 //! Approved actions: each runs at most once, after its approval is on record, and its outcome is put on record too.
 
-use crate::app::{App, AppError, Outcome};
+use crate::app::{ALIVE, App, AppError, Outcome};
 use fuse_api::environment::EnvState;
 use fuse_api::ids::InterventionId;
 use fuse_api::intervention::{ActionResult, ExecPayload};
@@ -27,7 +27,7 @@ pub async fn run_ready(app: Arc<App>, mut ready: mpsc::UnboundedReceiver<Interve
 }
 
 /// Performs one approved action, unless somebody else does.
-async fn perform(app: &Arc<App>, id: &InterventionId) -> Result<(), AppError> {
+async fn perform(app: &App, id: &InterventionId) -> Result<(), AppError> {
     let Some(record) = app.store.get_intervention(id).await? else {
         return Ok(());
     };
@@ -61,7 +61,7 @@ async fn perform(app: &Arc<App>, id: &InterventionId) -> Result<(), AppError> {
     Ok(())
 }
 
-async fn outcome_of(app: &Arc<App>, record: &Record, env: &EnvironmentRow) -> ActionResult {
+async fn outcome_of(app: &App, record: &Record, env: &EnvironmentRow) -> ActionResult {
     let payload = &record.view.payload;
     match (decide::approved_exec(record), &payload.lifecycle) {
         (Some(exec), None) => command(app, record, env, &exec).await,
@@ -84,9 +84,9 @@ fn cannot() -> ActionResult {
     run::failed("it did not run: this release cannot perform such an action")
 }
 
-async fn destroy(app: &Arc<App>, env: &EnvironmentRow) -> ActionResult {
+async fn destroy(app: &App, env: &EnvironmentRow) -> ActionResult {
     match app
-        .destroy(env.clone(), "the environment was destroyed")
+        .close_and_remove(env, &ALIVE, "the environment was destroyed")
         .await
     {
         Ok(()) | Err(AppError::Refused(_)) => ActionResult::default(),
