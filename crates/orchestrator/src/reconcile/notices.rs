@@ -7,24 +7,45 @@ use fuse_api::intervention::State;
 use fuse_domain::intervention::{EnvUid, Record, RunState};
 use fuse_store::{Notice, Notices};
 use std::sync::Arc;
+use tokio::sync::{Notify, Semaphore};
 
-pub(super) async fn run(app: Arc<App>, mut heard: Notices) {
+/// Changes elsewhere that are read at the same time. A burst of them must not take every connection from the callers.
+const READS: usize = 4;
+
+pub(super) async fn run(app: Arc<App>, heard: Notices) {
+    let missed = Notify::new();
+    tokio::select! {
+        () = listen(&app, heard, &missed) => {}
+        () = catch_up(&app, &missed) => {}
+    }
+}
+
+async fn listen(app: &Arc<App>, mut heard: Notices, missed: &Notify) {
+    let reads = Arc::new(Semaphore::new(READS));
     while let Some(notice) = heard.recv().await {
         match notice {
             Notice::Changed(record) => {
-                count(&app, &record);
-                spread(&app, &record);
+                count(app, &record);
+                spread(app, &record);
             }
             Notice::Remote(id) => {
-                let app = Arc::clone(&app);
-                tokio::spawn(async move { read_again(&app, &id).await });
+                let (app, reads) = (Arc::clone(app), Arc::clone(&reads));
+                tokio::spawn(async move {
+                    let _turn = reads.acquire().await;
+                    read_again(&app, &id).await;
+                });
             }
-            Notice::Environment { uid, id: _, state } => environment(&app, &uid, state).await,
-            Notice::Resync => {
-                let app = Arc::clone(&app);
-                tokio::spawn(async move { resync(&app).await });
-            }
+            Notice::Environment { uid, id: _, state } => environment(app, &uid, state).await,
+            Notice::Resync => missed.notify_one(),
         }
+    }
+}
+
+/// However often changes are missed while this reads, it reads once more.
+async fn catch_up(app: &App, missed: &Notify) {
+    loop {
+        missed.notified().await;
+        resync(app).await;
     }
 }
 
@@ -92,7 +113,7 @@ async fn environment(app: &App, uid: &EnvUid, state: EnvState) {
     }
 }
 
-/// Changes may have been missed: ask once for everything that somebody waits for.
+/// Changes may have been missed: ask once for everything that somebody waits for or watches.
 async fn resync(app: &App) {
     let awaited = app.wake.awaited();
     match app.store.settled_among(&awaited).await {
@@ -102,5 +123,12 @@ async fn resync(app: &App) {
             }
         }
         Err(error) => tracing::warn!(%error, "reading again what is waited for failed"),
+    }
+    for uid in app.events.watched() {
+        match app.store.get_environment_by_uid(&uid).await {
+            Ok(Some(row)) => app.events.state(&uid, row.state, row.error),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "reading again what is watched failed"),
+        }
     }
 }
