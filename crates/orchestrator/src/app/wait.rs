@@ -96,11 +96,11 @@ impl App {
         let _parked = self.metrics.park();
         let heard = listener.settled(wait, &mut self.stopping()).await;
         drop(listener);
-        match heard {
-            Some(newest) => Ok(Arc::unwrap_or_clone(newest).view),
-            None if record.is_due(self.now()) => Ok(Box::pin(self.current(id)).await?.view),
-            None => Ok(record.view),
+        let newest = heard.map_or(record, Arc::unwrap_or_clone);
+        if newest.is_due(self.now()) {
+            return Ok(Box::pin(self.current(id)).await?.view);
         }
+        Ok(newest.view)
     }
 
     /// The record as it stands, expired on the spot where its deadline has passed.
