@@ -100,6 +100,17 @@ pub async fn assemble(settings: Settings) -> Result<Running, StartError> {
 }
 
 impl Running {
+    /// Waits for a loop that fails, which none ever should. Without its loops an orchestrator would go on answering and let
+    /// everybody wait; one that ends is started again.
+    pub async fn broken(&mut self) {
+        while let Some(ended) = self.loops.join_next().await {
+            if ended.is_err() {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+
     /// Ends the loops and closes the database. What is under way in a guest goes on there; what is on record is taken up by the
     /// next process.
     pub async fn stop(mut self) {
@@ -123,19 +134,36 @@ impl Running {
 mod tests {
     use super::*;
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_stopped_orchestrator_leaves_its_whole_database_in_one_file() {
-        let dir = tempfile::tempdir().expect("folder");
-        let file = dir.path().join("fuse.db");
-        let running = assemble(Settings {
-            data_dir: dir.path().to_owned(),
-            database_url: format!("sqlite:{}", file.display()),
+    async fn start(dir: &std::path::Path) -> Running {
+        assemble(Settings {
+            data_dir: dir.to_owned(),
+            database_url: format!("sqlite:{}", dir.join("fuse.db").display()),
             sealer: Sealer::plain(),
             sealing: false,
             master: MasterToken::new("a-token-for-a-test"),
         })
         .await
-        .expect("it starts");
+        .expect("it starts")
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_loop_that_fails_is_noticed() {
+        let dir = tempfile::tempdir().expect("folder");
+        let mut running = start(dir.path()).await;
+        let quiet = tokio::time::timeout(Duration::from_millis(300), running.broken()).await;
+        assert!(quiet.is_err(), "none fails by itself");
+        running.loops.spawn(async { panic!("a loop fails") });
+        tokio::time::timeout(Duration::from_secs(5), running.broken())
+            .await
+            .expect("it is noticed");
+        running.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_stopped_orchestrator_leaves_its_whole_database_in_one_file() {
+        let dir = tempfile::tempdir().expect("folder");
+        let file = dir.path().join("fuse.db");
+        let running = start(dir.path()).await;
         let log = dir.path().join("fuse.db-wal");
         assert!(log.exists(), "it runs with a write-ahead log");
         running.stop().await;

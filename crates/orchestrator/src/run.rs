@@ -30,6 +30,9 @@ pub enum RunError {
     /// A part does not start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// A background loop failed while it ran.
+    #[error("a background loop failed; what it said is in the log")]
+    Loop,
     /// The process cannot be told to stop, or its port has no address.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -45,7 +48,7 @@ impl RunError {
             | Self::Start(StartError::Store(
                 OpenError::Url | OpenError::KeyMissing { .. } | OpenError::KeyWrong { .. },
             )) => 2,
-            Self::Start(_) | Self::Io(_) => 1,
+            Self::Start(_) | Self::Loop | Self::Io(_) => 1,
         }
     }
 }
@@ -53,7 +56,7 @@ impl RunError {
 /// Runs an orchestrator until SIGTERM or SIGINT; a second signal ends it at once.
 ///
 /// # Errors
-/// It did not start. Nothing is written before the settings are checked and the port is open.
+/// It did not start, or a part of it failed. Nothing is written before the settings are checked and the port is open.
 pub async fn run(config: Config) -> Result<(), RunError> {
     run_and_tell(config, |_| ControlFlow::Continue(())).await
 }
@@ -87,7 +90,7 @@ pub async fn run_and_tell(
     if sealer.is_plain() {
         tracing::warn!("TOKEN_ENCRYPTION_KEY is not set: content is stored in the clear");
     }
-    let running = assemble(Settings {
+    let mut running = assemble(Settings {
         data_dir: config.data_dir.clone(),
         database_url: config.database_url.expose().to_owned(),
         sealing: !sealer.is_plain(),
@@ -100,11 +103,14 @@ pub async fn run_and_tell(
         proxies: config.trusted_proxies.clone(),
     };
     let served = match ready(listener.local_addr()?) {
-        ControlFlow::Continue(()) => server::serve(listener, site, stop).await,
+        ControlFlow::Continue(()) => tokio::select! {
+            served = server::serve(listener, site, stop) => served.map_err(RunError::Io),
+            () = running.broken() => Err(RunError::Loop),
+        },
         ControlFlow::Break(()) => Ok(()),
     };
     running.stop().await;
-    Ok(served?)
+    served
 }
 
 /// Whoever else is on the machine has no business in it.
