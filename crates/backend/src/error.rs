@@ -44,8 +44,8 @@ pub enum BackendError {
     /// A build step, the startup script or the start of the task failed.
     #[error("{}", describe(.0))]
     Boot(BootFailure),
-    /// The guest could not be talked to while it was being set up.
-    #[error("setting up the guest failed: {0}")]
+    /// The guest could not be talked to, though it may live.
+    #[error("the guest does not do its part: {0}")]
     Call(#[from] CallError),
     /// The machine failed.
     #[error("{what}: {source}")]

@@ -23,7 +23,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// [`BackendError::NotFound`] when there is nothing of that id, [`BackendError::Dead`] when only its remains are
-    /// there ([`Backend::destroy`] removes them).
+    /// there ([`Backend::destroy`] removes them), [`BackendError::Call`] when it lives but does not answer now.
     fn adopt<'a>(&'a self, id: &'a EnvId) -> BoxFuture<'a, Result<Arc<dyn Guest>, BackendError>>;
 
     /// Kills everything in the environment and removes its files. Destroying what does not exist is fine.
