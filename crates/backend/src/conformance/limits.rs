@@ -2,12 +2,16 @@
 
 use super::{Bench, Ran, argv, must, sh, suite};
 use crate::{CallError, ExecSpec};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 suite![
     memory_beyond_the_limit_is_not_given,
     a_fork_bomb_stays_inside_and_can_be_destroyed,
     a_file_cannot_outgrow_the_storage_limit,
+    what_has_spent_its_processor_time_can_be_destroyed,
 ];
 
 // check: BOX-10
@@ -63,4 +67,26 @@ async fn a_file_cannot_outgrow_the_storage_limit(bench: Arc<Bench>) {
             sh(&guest, "truncate -s 1000M /tmp/f").await.ok();
         })
         .await;
+}
+
+// check: BOX-10
+async fn what_has_spent_its_processor_time_can_be_destroyed(bench: Arc<Bench>) {
+    let mut spec = bench.spec();
+    spec.limits.cpus = 0.05;
+    spec.limits.pids = 300;
+    let id = spec.id.clone();
+    let guest = bench.create(spec).await;
+    let burning = Arc::clone(&guest);
+    let running = tokio::spawn(async move {
+        burning
+            .exec(super::shell(
+                "for i in $(seq 200); do (while :; do :; done) & done; wait",
+            ))
+            .await
+    });
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let started = Instant::now();
+    must(bench.backend().destroy(&id).await, "destroy");
+    assert!(started.elapsed() < Duration::from_secs(15));
+    assert!(running.await.is_ok());
 }
