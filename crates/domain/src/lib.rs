@@ -6,4 +6,5 @@ pub mod environment;
 pub mod intervention;
 pub mod policy;
 pub mod refusal;
+pub mod text;
 pub mod transition;

@@ -6,7 +6,7 @@
 use fuse_domain::intervention::InstanceId;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// This process's claim to be alive.
@@ -34,6 +34,7 @@ impl Instance {
             let lock = OpenOptions::new()
                 .write(true)
                 .create_new(true)
+                .mode(0o600)
                 .open(&path)?;
             lock.lock()?;
             // Another process's sweep may have removed the file before it was locked; such a lock proves nothing.
@@ -163,6 +164,18 @@ mod tests {
         drop(two);
         assert!(!one.is_alive(&id));
         assert!(!one.is_alive(&InstanceId("never".into())));
+    }
+
+    #[test]
+    fn an_instance_s_lock_is_its_user_s_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("folder");
+        let one = Instance::register(dir.path()).expect("registered");
+        let mode = std::fs::metadata(&one.path)
+            .expect("the lock")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

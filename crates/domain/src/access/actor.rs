@@ -2,6 +2,7 @@
 
 use super::Credential;
 use crate::refusal::Refusal;
+use crate::text::{is_blank, seen};
 use fuse_api::error::Reason;
 use fuse_api::intervention::{Actor, ActorSource};
 use fuse_api::keys::ActorLabel;
@@ -60,7 +61,8 @@ fn header_text<'a>(header: &str, value: &'a [u8]) -> Result<&'a str, Refusal> {
 /// It is blank, too long, holds control or bidirectional characters, or imitates an id of ours.
 pub fn check_id(path: &str, id: &str) -> Result<(), Refusal> {
     check_text(path, id)?;
-    let lower = id.to_ascii_lowercase();
+    // Compared as it is seen: what leaves no trace on the screen does not tell an imitation from the real one.
+    let lower = seen(id).trim().to_ascii_lowercase();
     let imitates = matches!(lower.as_str(), "master" | "system")
         || ["key:", "gate:", "decider:"]
             .iter()
@@ -79,7 +81,7 @@ pub fn check_id(path: &str, id: &str) -> Result<(), Refusal> {
 /// # Errors
 /// It is blank, too long, or holds control or bidirectional characters.
 pub fn check_text(path: &str, text: &str) -> Result<(), Refusal> {
-    if text.trim().is_empty() {
+    if is_blank(text) {
         return Err(Refusal::invalid(path, "is blank"));
     }
     if text.len() > MAX_ACTOR_BYTES {
@@ -245,6 +247,9 @@ mod tests {
             "key:x",
             "gate:a",
             "decider:a",
+            "ma\u{200b}ster",
+            "\u{feff}key:x",
+            "\u{200b}",
             "a\u{202e}b",
             "a\u{7}b",
             &long,

@@ -8,6 +8,7 @@ use crate::policy::{
     ExecAction, LifecycleAction, Policy, default_grant, exec_digest, lifecycle_digest,
 };
 use crate::refusal::Refusal;
+use crate::text::is_blank;
 use crate::transition::{Grant, Transition};
 use fuse_api::audit::AuditEvent;
 use fuse_api::hitl::GrantReach;
@@ -122,7 +123,7 @@ pub fn reject(
         return Err(Refusal::invalid("grant", "a rejection grants nothing"));
     }
     let reason = request.reason.clone().unwrap_or_default();
-    if reason.trim().is_empty() {
+    if is_blank(&reason) {
         return Err(Refusal::invalid(
             "reason",
             "is blank; a rejection needs a reason that the agent can read",

@@ -1,6 +1,7 @@
 //! What an agent may ask for: the content of `ask` and `review` (spec: "Asking", "Reviews").
 
 use crate::refusal::Refusal;
+use crate::text::is_blank;
 use fuse_api::intervention::{AskPayload, Kind, RaiseRequest, ReviewFormat, ReviewPayload};
 
 /// The longest question, in bytes.
@@ -69,7 +70,7 @@ pub fn ask(request: &RaiseRequest) -> Result<Request, Refusal> {
         ],
     )?;
     let question = request.question.as_deref().unwrap_or_default();
-    if question.trim().is_empty() {
+    if is_blank(question) {
         return Err(Refusal::invalid(
             "question",
             "is blank; an ask needs a question",
@@ -110,7 +111,7 @@ fn check_choices(choices: &[String]) -> Result<(), Refusal> {
                 ),
             ));
         }
-        if choice.trim().is_empty() {
+        if is_blank(choice) {
             return Err(Refusal::invalid(path, "is blank"));
         }
         no_nul(&path, choice)?;

@@ -8,6 +8,7 @@ use super::matching::argv::{Doubt, Readings};
 use super::matching::computer::fold;
 use super::matching::wrappers::basename;
 use super::matching::{ComputerAction, LifecycleAction};
+use crate::text::is_blank;
 
 /// One gate of a compiled policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl PolicyGate {
     /// What the caller of a refused action is told: the reason, or a sentence that names the gate.
     #[must_use]
     pub fn denial(&self) -> String {
-        if self.reason.trim().is_empty() {
+        if is_blank(&self.reason) {
             format!("refused by hitl gate {}", self.name)
         } else {
             self.reason.clone()

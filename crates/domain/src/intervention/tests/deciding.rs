@@ -101,7 +101,7 @@ fn a_free_ask_takes_any_answer_and_none() {
 #[test]
 fn a_rejection_needs_a_reason_that_is_not_blank() {
     let record = ask(&[], &key("1", &[]));
-    for blank in ["", " ", "\n\t"] {
+    for blank in ["", " ", "\n\t", "\u{200b}"] {
         assert_eq!(
             field(reject(&record, &no(blank), &master(None), NOW)),
             "reason"

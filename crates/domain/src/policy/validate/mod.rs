@@ -10,6 +10,7 @@ use std::fmt::Display;
 use fuse_api::hitl::{HitlBlock, SecretTarget, Via};
 
 use super::{PolicyFacts, Violation};
+use crate::text::is_blank;
 
 /// Range of a deadline and of a grant, in seconds.
 const DEADLINE: std::ops::RangeInclusive<i64> = 10..=86_400;
@@ -123,7 +124,7 @@ fn secret_target(target: &SecretTarget, i: usize, found: &mut Findings) {
             "sets neither env (a variable name) nor file (an absolute guest path); exactly one is needed",
         ),
     }
-    if target.label.trim().is_empty() {
+    if is_blank(&target.label) {
         found.add(
             format_args!("{path}.label"),
             "is missing; say what the person is asked for",
