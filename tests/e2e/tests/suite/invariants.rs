@@ -1,11 +1,11 @@
-//! Random commands from several clients while the server is killed again and again; afterwards every promise is held against
+//! Random commands from several clients while two servers are killed again and again; afterwards every promise is held against
 //! what is on record and what really ran.
 //!
 //! Each gated command tells the test itself that it runs, over a connection, so that the account of what ran outlives the
 //! environments. `FUSE_E2E_SEED` repeats the choices of a run; how they interleave is up to the machine.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,9 @@ const ENVIRONMENTS: usize = 3;
 
 /// What all clients know.
 struct World {
-    api: Api,
+    /// Two servers on the same data: each call goes to one of them.
+    apis: [Api; 2],
+    calls: AtomicUsize,
     over: AtomicBool,
     /// Environments that are thought to live.
     environments: Mutex<Vec<String>>,
@@ -51,7 +53,8 @@ impl World {
     /// Sends; a connection that breaks and a database that is away are part of the game, a fault is not.
     async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Option<Reply> {
         let body = body.map(|b| b.to_string().into_bytes());
-        let reply = self.api.try_send(method, path, body).await.ok()?;
+        let api = &self.apis[self.calls.fetch_add(1, Ordering::Relaxed) % 2];
+        let reply = api.try_send(method, path, body).await.ok()?;
         assert!(
             [200, 201, 202, 204, 404, 409, 503].contains(&reply.status),
             "{method} {path}: {} {}",
@@ -214,9 +217,12 @@ async fn no_promise_is_broken_however_often_the_server_is_killed(store: Store) {
     let seed: u64 = seed.unwrap_or_else(rand::random);
     println!("FUSE_E2E_SEED={seed} on {store:?}");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let server = Arc::new(Server::start(store));
+    let server = Server::start(store);
+    let servers = Arc::new([server.beside(), server]);
+    let server = &servers[1];
     let world = Arc::new(World {
-        api: server.api(),
+        apis: [servers[0].api(), server.api()],
+        calls: AtomicUsize::new(0),
         over: AtomicBool::new(false),
         environments: Mutex::default(),
         known: Mutex::default(),
@@ -243,8 +249,8 @@ async fn no_promise_is_broken_however_often_the_server_is_killed(store: Store) {
         });
     }
     let kills = tokio::task::spawn_blocking({
-        let server = Arc::clone(&server);
-        move || kill_again_and_again(&server, &mut rng)
+        let servers = Arc::clone(&servers);
+        move || kill_again_and_again(&servers, &mut rng)
     });
     let kills = kills.await.expect("the killer ends");
     world.over.store(true, Ordering::Relaxed);
@@ -259,22 +265,31 @@ async fn no_promise_is_broken_however_often_the_server_is_killed(store: Store) {
         lock(&world.known).len(),
         ran.len()
     );
-    hold_against(&server, &world, &ran).await;
+    hold_against(server, &world, &ran).await;
 }
 
-fn kill_again_and_again(server: &Server, rng: &mut StdRng) -> u32 {
+fn kill_again_and_again(servers: &[Server; 2], rng: &mut StdRng) -> u32 {
     let end = Instant::now() + CHAOS;
     let mut kills = 0;
     while Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(rng.random_range(300..4000)));
-        if rng.random_bool(0.8) {
-            server.kill9();
+        std::thread::sleep(Duration::from_millis(rng.random_range(200..2500)));
+        // Mostly one of them, so that the other one has to tell what is left of it; now and then both.
+        let one = rng.random_range(0..servers.len());
+        let chosen = if rng.random_bool(0.3) {
+            &servers[..]
         } else {
-            server.stop();
+            &servers[one..=one]
+        };
+        for server in chosen {
+            if rng.random_bool(0.8) {
+                server.kill9();
+            } else {
+                server.stop();
+            }
+            kills += 1;
         }
-        kills += 1;
         std::thread::sleep(Duration::from_millis(rng.random_range(0..300)));
-        server.restart();
+        chosen.iter().for_each(Server::restart);
     }
     kills
 }

@@ -136,3 +136,92 @@ async fn a_waiter_misses_no_decision_that_falls_into_an_outage() {
         .expect("waits");
     assert_eq!(woken["decision"]["answer"], "decided elsewhere");
 }
+
+/// The link breaks again and again in the middle of commits: a 200 is a promise, a 503 may be either, and nothing runs twice.
+// check: GATE-12, GATE-24, INV-19, STORE-4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flapping_database_breaks_no_promise() {
+    let data = Data::new(Store::Postgres);
+    let proxy = Proxy::to(&data.address());
+    let server = behind(&proxy, &data);
+    let env = server.env(block()).await;
+    let api = env.api.clone();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let flap = async {
+        for _ in 0..12 {
+            tokio::time::sleep(Duration::from_millis(350)).await;
+            proxy.set(Link::Down);
+            tokio::time::sleep(Duration::from_millis(120)).await;
+            proxy.set(Link::Up);
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    };
+    let client = async |of: usize| {
+        let mut promised = Vec::new();
+        let mut number = of * 10_000;
+        while !over.load(std::sync::atomic::Ordering::Relaxed) {
+            number += 1;
+            let text = format!("echo {number} >> /tmp/ran");
+            let held = env.exec(&["sh", "-c", &text]).await;
+            if held.status == 503 {
+                continue;
+            }
+            let id = held.held()["id"].as_str().expect("an id").to_owned();
+            let reply = if number.is_multiple_of(3) {
+                api.reject(&id, "no").await
+            } else {
+                api.approve(&id, json!({})).await
+            };
+            match reply.status {
+                200 => promised.push((id, reply.json()["decision"].clone())),
+                503 => {}
+                other => panic!("{other}: {}", reply.text),
+            }
+        }
+        promised
+    };
+    let ((), one, two, three) = tokio::join!(flap, client(1), client(2), client(3));
+    let promised = [one, two, three].concat();
+    assert!(
+        promised.len() > 10,
+        "only {} calls got through",
+        promised.len()
+    );
+    let all = within(
+        Duration::from_secs(60),
+        "every approved command has its result",
+        async || {
+            let reply = api.get("/v1/interventions?state=approved&limit=200").await;
+            if reply.status != 200 {
+                return None;
+            }
+            let all = env.interventions().await;
+            let open = |i: &serde_json::Value| i["state"] == "approved" && !i["result"].is_object();
+            (!all.iter().any(open)).then_some(all)
+        },
+    )
+    .await;
+    for (id, decision) in &promised {
+        let now = all
+            .iter()
+            .find(|i| i["id"] == id.as_str())
+            .expect("it is on record");
+        assert_eq!(now["decision"], *decision, "what was promised is on record");
+    }
+    let ran = env.run(&["cat", "/tmp/ran"]).await;
+    let ran: Vec<&str> = ran["stdout"].as_str().unwrap_or_default().lines().collect();
+    for held in all.iter().filter(|i| i["kind"] == "exec") {
+        let number = held["payload"]["exec"]["argv"][2]
+            .as_str()
+            .unwrap_or_default();
+        let number = number.split(' ').nth(1).unwrap_or_default();
+        let times = ran.iter().filter(|line| **line == number).count();
+        let finished = held["result"]["exec"]["exit_code"] == 0;
+        match held["state"].as_str() {
+            Some("approved") if finished => assert_eq!(times, 1, "{held}"),
+            Some("approved") => assert!(times <= 1, "{held}"),
+            _ => assert_eq!(times, 0, "{held}"),
+        }
+    }
+    crate::audit::verify(&server).await;
+}
