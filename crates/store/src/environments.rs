@@ -33,7 +33,7 @@ pub struct EnvironmentRow {
     pub spec: Spec,
     /// What needs a person.
     pub hitl: Option<HitlBlock>,
-    /// Whether it runs a task, to which `max_runtime` applies.
+    /// Whether it was made with a `run`: a warning ahead of `max_runtime` is for such alone.
     pub has_task: bool,
     /// Why it failed.
     pub error: Option<String>,
@@ -318,8 +318,8 @@ impl Store {
         self.db.rows(stmt, READ).await
     }
 
-    /// What the runtime reaper may take on a host: it runs a task and has run for its whole `max_runtime`. What is pending
-    /// does not hold it back.
+    /// What the runtime reaper may take on a host: it has run for its whole `max_runtime`, with a task or without. What is
+    /// pending does not hold it back.
     ///
     /// # Errors
     /// The database is unavailable.
@@ -330,7 +330,7 @@ impl Store {
     ) -> Result<Vec<EnvironmentRow>, StoreError> {
         let stmt = self
             .select_environments(
-                "state IN ('running', 'draining') AND has_task = 1 AND max_runtime IS NOT NULL AND started_at <= ",
+                "state IN ('running', 'draining') AND max_runtime IS NOT NULL AND started_at <= ",
             )
             .bind(now.as_micros())
             .push(" - max_runtime AND host_id = ")

@@ -4,6 +4,7 @@ use crate::bed::Bed;
 use crate::build::{approve, ask, at, destroy, done, environment, insert, raised, running};
 use fuse_api::environment::EnvState;
 use fuse_store::{EnvironmentChange, EnvironmentFilter, EnvironmentRow, Inserted};
+use std::collections::HashSet;
 
 both!(
     an_environment_reads_back_as_it_was,
@@ -11,7 +12,7 @@ both!(
     an_update_counts_only_from_the_states_it_names,
     lists_show_what_lives_newest_first,
     the_idle_reaper_skips_what_is_active_or_has_something_pending,
-    the_runtime_reaper_takes_tasks_that_ran_long_enough,
+    the_runtime_reaper_takes_what_ran_long_enough_with_a_task_or_without,
     environments_are_counted_by_state,
 );
 
@@ -187,18 +188,21 @@ async fn the_idle_reaper_skips_what_is_active_or_has_something_pending(bed: &Bed
 }
 
 // check: INV-10
-async fn the_runtime_reaper_takes_tasks_that_ran_long_enough(bed: &Bed) {
+async fn the_runtime_reaper_takes_what_ran_long_enough_with_a_task_or_without(bed: &Bed) {
     let store = bed.open().await;
     let mut task = environment("task");
     task.spec.max_runtime_seconds = Some(100);
     task.has_task = true;
     task.started_at = Some(at(10));
-    let mut no_task = task.clone();
-    no_task.uid = environment("x").uid;
-    no_task.id = environment("no-task").id;
-    no_task.has_task = false;
-    insert(&store, &task).await;
-    insert(&store, &no_task).await;
+    let mut bare = task.clone();
+    bare.uid = environment("x").uid;
+    bare.id = environment("bare").id;
+    bare.has_task = false;
+    let mut unbounded = environment("unbounded");
+    unbounded.started_at = Some(at(10));
+    for row in [&task, &bare, &unbounded] {
+        insert(&store, row).await;
+    }
     raised(&store, ask(&task, "it does not hold it back")).await;
     assert!(
         store
@@ -207,11 +211,14 @@ async fn the_runtime_reaper_takes_tasks_that_ran_long_enough(bed: &Bed) {
             .expect("reads")
             .is_empty()
     );
-    let overdue = store
+    let overdue: HashSet<_> = store
         .overdue_environments("host", at(110))
         .await
-        .expect("reads");
-    assert_eq!(overdue, [task]);
+        .expect("reads")
+        .into_iter()
+        .map(|row| row.uid)
+        .collect();
+    assert_eq!(overdue, HashSet::from([task.uid, bare.uid]));
 }
 
 async fn environments_are_counted_by_state(bed: &Bed) {

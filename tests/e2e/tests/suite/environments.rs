@@ -383,13 +383,16 @@ async fn reaping(server: &Server) {
     let overdue = server
         .env_of(json!({"spec": {"max_runtime_seconds": 3}, "hitl": {"requests": {"ask": {}}, "gates": [keep]}, "run": "sleep 100"}))
         .await;
+    let bare = server
+        .env_of(json!({"spec": {"max_runtime_seconds": 3}}))
+        .await;
     let useless = overdue.ask("Can this hold it?").await;
     let gone = async |id: &str| {
         let read = api.get(&format!("/v1/environments/{id}")).await;
         (read.status == 404).then_some(())
     };
     within(Duration::from_secs(20), "max_runtime ends it", async || {
-        gone(&overdue.id).await
+        gone(&overdue.id).await.and(gone(&bare.id).await)
     })
     .await;
     assert_eq!(api.read(&useless).await["state"], "cancelled");
