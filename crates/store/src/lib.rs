@@ -137,11 +137,14 @@ impl Store {
         self.ledger.commit_all(transitions).await
     }
 
-    /// Whether the database answers.
+    /// Whether the database answers and the ledger takes transitions.
     ///
     /// # Errors
-    /// It does not.
+    /// One of them does not.
     pub async fn ping(&self) -> Result<(), StoreError> {
+        if !self.ledger.is_open() {
+            return Err(StoreError::stopped());
+        }
         let stmt = self.db.stmt("SELECT 1 AS one");
         self.db.row(stmt, |_| Ok(())).await.map(drop)
     }

@@ -105,6 +105,12 @@ impl Ledger {
         done
     }
 
+    /// Whether its writer is there.
+    pub fn is_open(&self) -> bool {
+        let open = self.lock();
+        open.as_ref().is_some_and(|open| !open.writer.is_finished())
+    }
+
     /// Takes nothing new, commits what waits, and ends.
     pub async fn close(&self) {
         let open = self.lock().take();
