@@ -1,7 +1,7 @@
 //! One connection to either database, and what a transaction on it needs.
 
 use crate::error::StoreError;
-use crate::sql::{Arg, Map, Stmt};
+use crate::sql::{Arg, Cells, Map, Stmt};
 use fuse_domain::audit::Head;
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Postgres, Sqlite};
@@ -30,6 +30,8 @@ pub(crate) enum Type {
 pub(crate) struct Bulk {
     pub table: &'static str,
     pub columns: &'static [(&'static str, Type)],
+    /// The columns after those, where several bulks share them.
+    pub more: &'static [(&'static str, Type)],
     pub verb: Verb,
 }
 
@@ -127,7 +129,11 @@ impl Conn {
         }
     }
 
-    pub async fn rows<T>(&mut self, stmt: Stmt, map: Map<T>) -> Result<Vec<T>, StoreError> {
+    pub async fn rows<T>(
+        &mut self,
+        stmt: Stmt,
+        map: impl Fn(&dyn Cells) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
         match self {
             Self::Postgres(conn) => {
                 let query = bound!(stmt.text, stmt.args, list);
@@ -215,8 +221,7 @@ enum Column {
 /// Turns rows into columns. A value of another type than its column's becomes NULL, which the column then refuses.
 fn columns(bulk: &Bulk, rows: Vec<Vec<Arg>>) -> Vec<Column> {
     let mut columns: Vec<Column> = bulk
-        .columns
-        .iter()
+        .all()
         .map(|(_, kind)| match kind {
             Type::Text => Column::Text(Vec::with_capacity(rows.len())),
             Type::Int => Column::Int(Vec::with_capacity(rows.len())),
@@ -239,14 +244,17 @@ fn columns(bulk: &Bulk, rows: Vec<Vec<Arg>>) -> Vec<Column> {
 }
 
 impl Bulk {
+    fn all(&self) -> impl Iterator<Item = (&'static str, Type)> {
+        self.columns.iter().chain(self.more).copied()
+    }
+
     fn names(&self) -> Vec<&'static str> {
-        self.columns.iter().map(|(name, _)| *name).collect()
+        self.all().map(|(name, _)| name).collect()
     }
 
     fn postgres(&self) -> String {
         let arrays: Vec<String> = self
-            .columns
-            .iter()
+            .all()
             .zip(1..)
             .map(|((_, kind), n)| {
                 let kind = match kind {
@@ -274,7 +282,7 @@ impl Bulk {
     }
 
     fn sqlite(&self, rows: usize) -> String {
-        let row = format!("({})", vec!["?"; self.columns.len()].join(", "));
+        let row = format!("({})", vec!["?"; self.all().count()].join(", "));
         let values = format!("VALUES {}", vec![row; rows].join(", "));
         let names = self.names().join(", ");
         match self.verb {

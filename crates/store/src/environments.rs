@@ -282,7 +282,8 @@ impl Store {
         }))
     }
 
-    /// Every environment of a host that is not destroyed, oldest first.
+    /// Every environment of a host that is not destroyed, oldest first. A row that cannot be read is left out, as in what the
+    /// reapers may take.
     ///
     /// # Errors
     /// The database is unavailable.
@@ -291,7 +292,7 @@ impl Store {
             .select_environments("state <> 'destroyed' AND host_id = ")
             .bind(host_id)
             .push(" ORDER BY created_at, uid");
-        self.db.rows(stmt, READ).await
+        self.db.readable_rows(stmt, READ).await
     }
 
     /// What the idle reaper may take on a host: running or draining, without activity for the whole of its idle timeout, and
@@ -315,7 +316,7 @@ impl Store {
             .push(
                 " AND NOT EXISTS (SELECT 1 FROM interventions i WHERE i.env_uid = environments.uid AND i.state = 'pending')",
             );
-        self.db.rows(stmt, READ).await
+        self.db.readable_rows(stmt, READ).await
     }
 
     /// What the runtime reaper may take on a host: it has run for its whole `max_runtime`, with a task or without. What is
@@ -335,7 +336,7 @@ impl Store {
             .bind(now.as_micros())
             .push(" - max_runtime AND host_id = ")
             .bind(host_id);
-        self.db.rows(stmt, READ).await
+        self.db.readable_rows(stmt, READ).await
     }
 
     /// Notes that an environment did something. It costs no query now; notes are gathered and written once a second.

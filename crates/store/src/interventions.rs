@@ -4,7 +4,7 @@ use crate::Store;
 use crate::cursor::{Filter, Page};
 use crate::error::StoreError;
 use crate::row::{COLUMNS, Row, parse_on_timeout};
-use crate::sql::{Cells, Db};
+use crate::sql::{Cells, Db, readable};
 use fuse_api::ids::{EnvId, InterventionId};
 use fuse_api::intervention::{Kind, State};
 use fuse_api::time::Timestamp;
@@ -150,7 +150,8 @@ impl Store {
         })
     }
 
-    /// What is pending although its deadline has passed, earliest first. Nothing sealed is read.
+    /// What is pending although its deadline has passed, earliest first. Nothing sealed is read; a row that cannot be read is left
+    /// out.
     ///
     /// # Errors
     /// The database is unavailable.
@@ -164,7 +165,7 @@ impl Store {
             .bind(now.as_micros())
             .push(" ORDER BY deadline, id LIMIT ")
             .bind(i64::from(limit));
-        self.db.rows(stmt, due).await
+        self.db.readable_rows(stmt, due).await
     }
 
     /// The earliest deadline of all that is pending.
@@ -245,19 +246,19 @@ impl Store {
         Ok(dropped.await?.len())
     }
 
-    /// Approved actions on this host that nobody has started, oldest first.
+    /// Approved actions on this host that nobody has started, oldest first. One whose content does not open is left out.
     ///
     /// # Errors
-    /// The database is unavailable, or stored content does not open.
+    /// The database is unavailable.
     pub async fn ready_runs(&self, host_id: &str, limit: u32) -> Result<Vec<Record>, StoreError> {
         self.runs("ready", host_id, limit).await
     }
 
     /// Approved actions on this host that an orchestrator instance started and whose result is not on record; the instance
-    /// stands in the record's run state.
+    /// stands in the record's run state. One whose content does not open is left out.
     ///
     /// # Errors
-    /// The database is unavailable, or stored content does not open.
+    /// The database is unavailable.
     pub async fn started_runs(&self, host_id: &str, limit: u32) -> Result<Vec<Record>, StoreError> {
         self.runs("started", host_id, limit).await
     }
@@ -273,8 +274,9 @@ impl Store {
             .bind(host_id)
             .push(") ORDER BY id LIMIT ")
             .bind(i64::from(limit));
-        let rows = self.db.rows(stmt, Row::read).await?;
-        rows.iter().map(|row| row.open(&self.sealer)).collect()
+        let rows = self.db.readable_rows(stmt, Row::read).await?;
+        let opened = rows.iter().map(|row| row.open(&self.sealer));
+        Ok(readable(opened.collect()))
     }
 
     /// How many interventions are pending, by kind. Kinds with none are left out.

@@ -185,7 +185,11 @@ impl Db {
     }
 
     /// Runs a query.
-    pub async fn rows<T>(&self, stmt: Stmt, map: Map<T>) -> Result<Vec<T>, StoreError> {
+    pub async fn rows<T>(
+        &self,
+        stmt: Stmt,
+        map: impl Fn(&dyn Cells) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
         let mut conn = timeout(READ, self.reader())
             .await
             .unwrap_or_else(|_| Err(StoreError::slow("getting a connection")))?;
@@ -195,6 +199,17 @@ impl Db {
             conn.discard();
             Err(StoreError::slow("a query"))
         })
+    }
+
+    /// Runs a query over many rows that are looked after together: one that cannot be read is left out, so that it does not
+    /// keep the others from that.
+    pub async fn readable_rows<T>(
+        &self,
+        stmt: Stmt,
+        map: impl Fn(&dyn Cells) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.rows(stmt, |cells| Ok(map(cells))).await?;
+        Ok(readable(rows))
     }
 
     /// Runs a query that gives one row at most.
@@ -228,6 +243,15 @@ impl Db {
             lost(committing, error)
         })
     }
+}
+
+/// Leaves out what could not be read, and says so.
+pub(crate) fn readable<T>(rows: Vec<Result<T, StoreError>>) -> Vec<T> {
+    let said = |row: Result<T, StoreError>| {
+        row.inspect_err(|error| tracing::error!(%error, "a stored row is left out"))
+            .ok()
+    };
+    rows.into_iter().filter_map(said).collect()
 }
 
 /// Tells an error that left nothing behind from one that may have come after the commit.

@@ -28,6 +28,7 @@ pub(super) async fn run(app: Arc<App>) {
 impl App {
     /// Expires whatever is due, and tells how long it is to the next deadline.
     pub(crate) async fn expire_due(&self) -> AppResult<Duration> {
+        let mut unseen = None;
         loop {
             let now = self.now();
             let Some(earliest) = self.store.earliest_deadline().await? else {
@@ -40,6 +41,14 @@ impl App {
                 return Ok(Duration::from_micros(micros));
             }
             let due = self.store.due(now, BATCH).await?;
+            if due.is_empty() {
+                // Somebody else has just expired it; or it cannot be read, and is looked at again later.
+                if unseen == Some(earliest) {
+                    return Ok(LONGEST);
+                }
+                unseen = Some(earliest);
+                continue;
+            }
             let full = due.len() == BATCH as usize;
             self.metrics.set_overdue(due.len() as u64);
             let expiries = due.iter().map(|d| end::expire(d, now)).collect();

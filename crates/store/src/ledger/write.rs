@@ -6,7 +6,7 @@ use crate::error::StoreError;
 use crate::notice;
 use crate::row::{COLUMNS, INLINE, Row, run_columns};
 use crate::seal::Sealer;
-use crate::sql::Arg;
+use crate::sql::{Arg, readable};
 use fuse_api::audit::AuditEntry;
 use fuse_api::environment::EnvState;
 use fuse_api::ids::EnvId;
@@ -15,6 +15,27 @@ use fuse_domain::audit::Head;
 use fuse_domain::intervention::EnvUid;
 use fuse_domain::transition::Grant;
 use std::collections::{BTreeSet, HashMap};
+
+/// The columns that change in a row's life, in the order of [`state_columns`].
+const STATE: &[(&str, Type)] = &[
+    ("version", Type::Int),
+    ("state", Type::Text),
+    ("resolved_at", Type::Int),
+    ("run", Type::Text),
+    ("run_instance", Type::Text),
+    ("outcome", Type::Text),
+    ("granted", Type::Text),
+    ("decided_at", Type::Int),
+    ("decided_id", Type::Text),
+    ("decided_name", Type::Text),
+    ("decided_source", Type::Text),
+    ("decided_key", Type::Text),
+    ("answer", Type::Bytes),
+    ("reason", Type::Bytes),
+    ("edited_argv", Type::Bytes),
+    ("edited_text", Type::Bytes),
+    ("result", Type::Bytes),
+];
 
 const INSERT: Bulk = Bulk {
     table: "interventions",
@@ -36,50 +57,15 @@ const INSERT: Bulk = Bulk {
         ("raised_key", Type::Text),
         ("payload", Type::Bytes),
         ("payload_len", Type::Int),
-        ("version", Type::Int),
-        ("state", Type::Text),
-        ("resolved_at", Type::Int),
-        ("run", Type::Text),
-        ("run_instance", Type::Text),
-        ("outcome", Type::Text),
-        ("granted", Type::Text),
-        ("decided_at", Type::Int),
-        ("decided_id", Type::Text),
-        ("decided_name", Type::Text),
-        ("decided_source", Type::Text),
-        ("decided_key", Type::Text),
-        ("answer", Type::Bytes),
-        ("reason", Type::Bytes),
-        ("edited_argv", Type::Bytes),
-        ("edited_text", Type::Bytes),
-        ("result", Type::Bytes),
     ],
+    more: STATE,
 };
 
 const UPDATE: Bulk = Bulk {
     table: "interventions",
     verb: Verb::Update,
-    columns: &[
-        ("id", Type::Text),
-        ("expected", Type::Int),
-        ("version", Type::Int),
-        ("state", Type::Text),
-        ("resolved_at", Type::Int),
-        ("run", Type::Text),
-        ("run_instance", Type::Text),
-        ("outcome", Type::Text),
-        ("granted", Type::Text),
-        ("decided_at", Type::Int),
-        ("decided_id", Type::Text),
-        ("decided_name", Type::Text),
-        ("decided_source", Type::Text),
-        ("decided_key", Type::Text),
-        ("answer", Type::Bytes),
-        ("reason", Type::Bytes),
-        ("edited_argv", Type::Bytes),
-        ("edited_text", Type::Bytes),
-        ("result", Type::Bytes),
-    ],
+    columns: &[("id", Type::Text), ("expected", Type::Int)],
+    more: STATE,
 };
 
 const AUDIT: Bulk = Bulk {
@@ -102,6 +88,7 @@ const AUDIT: Bulk = Bulk {
         ("prev_hash", Type::Text),
         ("hash", Type::Text),
     ],
+    more: &[],
 };
 
 const GRANTS: Bulk = Bulk {
@@ -116,6 +103,7 @@ const GRANTS: Bulk = Bulk {
         ("expires_at", Type::Int),
         ("created_at", Type::Int),
     ],
+    more: &[],
 };
 
 /// Reads what a batch is decided over. The caller holds the chain's lock, so that it stays so until the commit.
@@ -148,14 +136,16 @@ pub(super) async fn load<'a>(
     if !changing.is_empty() {
         let ids = changing.into_iter().map(str::to_owned).collect();
         let stmt = conn.stmt(&columns).any("id", ids);
-        facts.rows.extend(readable(conn.rows(stmt, keep).await?));
+        let rows = conn.rows(stmt, |cells| Ok(Row::read(cells))).await?;
+        facts.rows.extend(readable(rows));
     }
     if !closing.is_empty() {
         let stmt = conn
             .stmt(&columns)
             .push("state = 'pending' AND ")
             .any("env_uid", uids(&closing));
-        facts.rows.extend(readable(conn.rows(stmt, keep).await?));
+        let rows = conn.rows(stmt, |cells| Ok(Row::read(cells))).await?;
+        facts.rows.extend(readable(rows));
     }
     if !environments.is_empty() {
         facts.environments = load_environments(conn, &environments).await?;
@@ -165,21 +155,6 @@ pub(super) async fn load<'a>(
 
 fn uids(uids: &BTreeSet<&EnvUid>) -> Vec<String> {
     uids.iter().map(|uid| uid.0.clone()).collect()
-}
-
-/// Keeps one bad row from failing the whole read.
-fn keep(cells: &dyn crate::sql::Cells) -> Result<Result<Row, StoreError>, StoreError> {
-    Ok(Row::read(cells))
-}
-
-fn readable(rows: Vec<Result<Row, StoreError>>) -> impl Iterator<Item = Row> {
-    rows.into_iter().filter_map(|row| match row {
-        Ok(row) => Some(row),
-        Err(error) => {
-            tracing::error!(%error, "a stored intervention is left out");
-            None
-        }
-    })
 }
 
 async fn load_environments(

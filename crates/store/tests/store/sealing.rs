@@ -1,7 +1,7 @@
 //! What is at rest is sealed, and a wrong key is told at once.
 
 use crate::bed::{Bed, Kind, key};
-use crate::build::{approve, ask, at, decision, done, raised, running};
+use crate::build::{approve, ask, at, decision, done, environment, insert, raised, running};
 use fuse_api::hitl::GrantReach;
 use fuse_api::intervention::Outcome;
 use fuse_domain::intervention::run;
@@ -17,6 +17,7 @@ both!(
     altered_content_is_an_error_that_names_its_place,
     content_moved_to_another_row_or_column_does_not_open,
     what_does_not_open_still_ends,
+    what_cannot_be_read_holds_up_nothing_else,
     migrations_run_once_though_many_start_at_once,
     a_database_of_a_newer_release_is_refused,
     a_url_that_names_no_database_is_refused,
@@ -298,6 +299,36 @@ async fn what_does_not_open_still_ends(bed: &Bed) {
         .number("SELECT COUNT(*) FROM interventions WHERE state = 'pending'")
         .await;
     assert_eq!(pending, 0);
+}
+
+async fn what_cannot_be_read_holds_up_nothing_else(bed: &Bed) {
+    let store = bed.open().await;
+    let env = running(&store).await;
+    insert(&store, &environment("other")).await;
+    let mut ids = Vec::new();
+    for n in 0..4 {
+        let mut record = ask(&env, "the-question");
+        record.view.kind = fuse_api::intervention::Kind::Exec;
+        let record = raised(&store, record).await;
+        if n < 2 {
+            done(store.commit(approve(&record, "p")).await.expect("commits"));
+        }
+        ids.push(record.view.id.clone());
+    }
+    let of = |id: &fuse_api::ids::InterventionId| format!(" WHERE id = '{id}'");
+    bed.alter(&(flip(bed, "payload") + &of(&ids[0]))).await;
+    bed.alter(&("UPDATE interventions SET kind = 'strange'".to_owned() + &of(&ids[2])))
+        .await;
+    bed.alter("UPDATE environments SET spec = '{' WHERE task_id = 'other'")
+        .await;
+    let ready = store.ready_runs("host", 10).await.expect("reads");
+    let ready: Vec<_> = ready.iter().map(|record| &record.view.id).collect();
+    assert_eq!(ready, [&ids[1]]);
+    let due = store.due(at(700), 10).await.expect("reads");
+    let due: Vec<_> = due.iter().map(|due| &due.id).collect();
+    assert_eq!(due, [&ids[3]]);
+    let live = store.live_on_host("host").await.expect("reads");
+    assert_eq!(live, [env]);
 }
 
 // check: STORE-6
