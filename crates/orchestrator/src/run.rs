@@ -87,17 +87,19 @@ pub async fn run_and_tell(
         );
     }
     let sealer = config.sealer()?;
-    if sealer.is_plain() {
-        tracing::warn!("TOKEN_ENCRYPTION_KEY is not set: content is stored in the clear");
-    }
+    let plain = sealer.is_plain();
     let mut running = assemble(Settings {
         data_dir: config.data_dir.clone(),
         database_url: config.database_url.expose().to_owned(),
-        sealing: !sealer.is_plain(),
+        sealing: !plain,
         sealer,
         master: MasterToken::new(token.expose()),
     })
     .await?;
+    // Told of a server that starts only: where the key is missing for what is sealed, the error says so alone.
+    if plain {
+        tracing::warn!("TOKEN_ENCRYPTION_KEY is not set: content is stored in the clear");
+    }
     let site = Site {
         app: std::sync::Arc::clone(&running.app),
         proxies: config.trusted_proxies.clone(),

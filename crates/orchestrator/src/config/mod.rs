@@ -72,6 +72,8 @@ pub struct Config {
     pub log_filter: String,
 }
 
+/// The levels without `RUST_LOG`. What PostgreSQL notes of a table that is there already is no news of Fuse.
+const LOG_FILTER: &str = "info,sqlx=warn";
 /// The longest master token, in characters.
 const TOKEN_MAX: usize = 512;
 /// A master token that is shorter can be guessed, and is warned of.
@@ -301,7 +303,7 @@ fn log_format(text: String) -> Result<LogFormat, ConfigError> {
 }
 
 fn log_filter(env: &Env<'_>) -> Result<String, ConfigError> {
-    let text = env.text("RUST_LOG")?.unwrap_or_else(|| "info".to_owned());
+    let text = env.text("RUST_LOG")?.unwrap_or_else(|| LOG_FILTER.to_owned());
     match crate::logging::check_filter(&text) {
         Ok(()) => Ok(text),
         Err(message) => Err(ConfigError::new("RUST_LOG", message)),

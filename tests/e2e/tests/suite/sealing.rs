@@ -112,6 +112,7 @@ async fn a_wrong_or_missing_key_is_a_clear_error_at_start(store: Store) {
         let ended = Server::refuse(server.data(), &wrong);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
         assert!(ended.stderr.contains(word), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         let key = wrong.key.unwrap_or_else(|| "no key".to_owned());
         assert!(
             !ended.stderr.contains(&key),
