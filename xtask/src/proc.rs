@@ -19,13 +19,17 @@ const GRACE: Duration = Duration::from_secs(10);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Turns Ctrl-C and a termination into a flag, so that whatever was started is stopped on the way out. Children do not
-/// inherit the blocked signals: the standard library resets the mask for them.
-pub fn catch_interrupts() {
+fn caught() -> SigSet {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGINT);
     signals.add(Signal::SIGTERM);
     signals.add(Signal::SIGHUP);
+    signals
+}
+
+/// Turns Ctrl-C and a termination into a flag, so that whatever was started is stopped on the way out.
+pub fn catch_interrupts() {
+    let signals = caught();
     if signals.thread_block().is_err() {
         return;
     }
@@ -62,10 +66,12 @@ struct Group {
 impl Group {
     fn spawn(command: &mut Command, stop: Signal) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let child = command
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("cannot start {name}"))?;
+        // Children inherit the mask, and one with these signals blocked could not be told to end.
+        let own = SigSet::thread_get_mask()?;
+        caught().thread_unblock()?;
+        let spawned = command.process_group(0).spawn();
+        own.thread_set_mask()?;
+        let child = spawned.with_context(|| format!("cannot start {name}"))?;
         Ok(Self { child, stop })
     }
 

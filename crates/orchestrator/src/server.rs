@@ -44,6 +44,11 @@ impl Stop {
     /// # Errors
     /// The process cannot listen for signals.
     pub fn listen() -> io::Result<Self> {
+        // Whoever started this process may have blocked them for itself, and a blocked signal is never heard.
+        let mut heard = nix::sys::signal::SigSet::empty();
+        heard.add(nix::sys::signal::SIGTERM);
+        heard.add(nix::sys::signal::SIGINT);
+        heard.thread_unblock()?;
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,

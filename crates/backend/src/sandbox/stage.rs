@@ -49,6 +49,9 @@ pub fn maybe_run() {
     if std::env::args_os().next().is_none_or(|name| name != STAGE) {
         return;
     }
+    // A mask is inherited down to the last command inside, which would then survive signals that ought to end it. Setting an
+    // empty one cannot fail.
+    let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
     let report = match sys::duplicate_above(1, 10) {
         Ok(report) => report,
         Err(_) => sys::end(1),
