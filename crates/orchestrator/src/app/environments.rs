@@ -107,11 +107,7 @@ impl App {
                     Ok(None) => {
                         // It was destroyed meanwhile.
                         self.remove(&row).await?;
-                        Err(Refusal::environment_state(
-                            EnvState::Destroyed,
-                            "the environment was destroyed while it was being made",
-                        )
-                        .into())
+                        Err(destroyed_meanwhile())
                     }
                     Err(e) => {
                         self.discard(&row).await;
@@ -120,9 +116,23 @@ impl App {
                 }
             }
             Err(error) => {
+                // A destroy takes the guest away under the create, whose own error would then say to try again.
+                let wanted = self.is_wanted(&row).await;
                 self.discard(&row).await;
-                Err(create_failed(&error))
+                Err(if wanted {
+                    create_failed(&error)
+                } else {
+                    destroyed_meanwhile()
+                })
             }
+        }
+    }
+
+    /// Whether nobody destroyed what is being made. On doubt nobody did.
+    async fn is_wanted(&self, row: &EnvironmentRow) -> bool {
+        match self.store.get_environment_by_uid(&row.uid).await {
+            Ok(Some(now)) => ALIVE.contains(&now.state),
+            Ok(None) | Err(_) => true,
         }
     }
 
@@ -264,6 +274,14 @@ fn backend_spec(row: &EnvironmentRow, valid: ValidEnvironment) -> AppResult<EnvS
     });
     spec.workspace = valid.workspace;
     Ok(spec)
+}
+
+fn destroyed_meanwhile() -> AppError {
+    Refusal::environment_state(
+        EnvState::Destroyed,
+        "the environment was destroyed while it was being made",
+    )
+    .into()
 }
 
 fn create_failed(error: &BackendError) -> AppError {
