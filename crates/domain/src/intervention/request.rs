@@ -1,7 +1,7 @@
 //! What an agent may ask for: the content of `ask` and `review` (spec: "Asking", "Reviews").
 
 use crate::refusal::Refusal;
-use crate::text::is_blank;
+use crate::text::{is_blank, seen};
 use fuse_api::intervention::{AskPayload, Kind, RaiseRequest, ReviewFormat, ReviewPayload};
 
 /// The longest question, in bytes.
@@ -115,7 +115,8 @@ fn check_choices(choices: &[String]) -> Result<(), Refusal> {
             return Err(Refusal::invalid(path, "is blank"));
         }
         no_nul(&path, choice)?;
-        if choices[..i].contains(choice) {
+        // Told apart as they are seen: a person picks among what is on the screen.
+        if choices[..i].iter().any(|c| seen(c) == seen(choice)) {
             return Err(Refusal::invalid(path, "stands in the list twice"));
         }
     }
@@ -381,10 +382,10 @@ mod tests {
     fn choices_are_few_short_and_distinct() {
         assert!(ask(&ask_request("q", Some(&["yes", "no"]))).is_ok());
         assert_eq!(field(ask(&ask_request("q", Some(&[])))), "choices");
-        assert_eq!(
-            field(ask(&ask_request("q", Some(&["a", "a"])))),
-            "choices[1]"
-        );
+        for twin in ["a", "a\u{200b}"] {
+            let refused = field(ask(&ask_request("q", Some(&["a", twin]))));
+            assert_eq!(refused, "choices[1]", "{twin:?}");
+        }
         assert_eq!(field(ask(&ask_request("q", Some(&[""])))), "choices[0]");
         let long = "x".repeat(501);
         assert_eq!(field(ask(&ask_request("q", Some(&[&long])))), "choices[0]");

@@ -1,12 +1,13 @@
 //! Allowlists, and gates on what is done to an environment.
 
-use fuse_e2e::{Server, both, until};
+use fuse_e2e::{Server, both, unique, until};
 use serde_json::{Value, json};
 
 both!(
     an_allowlist_holds_or_refuses_the_rest,
     the_destroy_of_an_environment_can_be_held_and_refused,
     nothing_of_the_policy_is_in_the_guest,
+    a_create_whose_environment_is_destroyed_meanwhile_is_told_so,
 );
 
 fn id(value: &Value) -> String {
@@ -55,6 +56,27 @@ async fn an_allowlist_holds_or_refuses_the_rest(server: &Server) {
         (&error["details"]["reason"], &error["details"]["gate"]),
         (&json!("hitl_denied"), &json!("exec.default"))
     );
+}
+
+// check: ENV-1
+async fn a_create_whose_environment_is_destroyed_meanwhile_is_told_so(server: &Server) {
+    let name = unique("short");
+    let create = tokio::spawn({
+        let (api, name) = (server.api(), name.clone());
+        let body = json!({"task_id": name, "build": [{"run": "sleep 30"}]});
+        async move { api.post("/v1/environments", body).await }
+    });
+    let api = server.api();
+    let path = format!("/v1/environments/fuse-{name}");
+    until("it is being made", async || {
+        let read = api.get(&path).await;
+        (read.status == 200).then_some(())
+    })
+    .await;
+    api.delete(&path).await.ok(204);
+    let told = create.await.expect("it ends").refused(409, "conflict");
+    assert_eq!(told["details"]["state"], "destroyed", "{told}");
+    api.get(&path).await.refused(404, "not_found");
 }
 
 // check: LIFE-1
