@@ -3,6 +3,7 @@
 pub mod decide;
 pub mod declared;
 pub mod end;
+pub mod exec;
 pub mod raise;
 pub mod request;
 pub mod run;

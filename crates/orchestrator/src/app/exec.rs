@@ -10,16 +10,11 @@ use fuse_api::routes::Access;
 use fuse_backend::{CallError, Command, ExecOutcome, ExecSpec, RefusalCode};
 use fuse_domain::access::{Caller, Credential, Presented};
 use fuse_domain::intervention::raise::transition;
-use fuse_domain::intervention::{Record, decide};
+use fuse_domain::intervention::{Record, decide, exec};
 use fuse_domain::refusal::Refusal;
 use fuse_domain::transition::Transition;
 use fuse_store::EnvironmentRow;
 use std::time::Duration;
-
-/// How long a command may run where the caller does not say.
-const DEFAULT_TIMEOUT_MS: u64 = 60_000;
-/// The longest a command may run.
-const MAX_TIMEOUT_MS: u64 = 600_000;
 
 /// How often a running command is noted as activity; the shortest idle timeout is 60 seconds.
 const ACTIVITY: Duration = Duration::from_secs(15);
@@ -45,7 +40,7 @@ impl App {
         body: ExecRequest,
     ) -> AppResult<ExecAnswer> {
         let now = self.now();
-        let asked = payload_of(body)?;
+        let asked = exec::asked(body)?;
         let row = self.environment(env).await?;
         let caller = who.admit(Access::Master)?;
         require_running(&row)?;
@@ -109,11 +104,11 @@ impl App {
     pub(crate) async fn run_in_guest(
         &self,
         row: &EnvironmentRow,
-        exec: &ExecPayload,
+        payload: &ExecPayload,
         command_id: String,
     ) -> AppResult<Result<ExecResult, CallError>> {
         let guest = self.guest(row).await?;
-        let command = match (&exec.argv, &exec.shell) {
+        let command = match (&payload.argv, &payload.shell) {
             (Some(argv), None) => Command::Argv(argv.clone()),
             (None, Some(line)) => Command::LoginShell(line.clone()),
             (Some(_), Some(_)) | (None, None) => {
@@ -123,7 +118,7 @@ impl App {
             }
         };
         let mut spec = ExecSpec::new(command_id, command);
-        spec.timeout = Duration::from_millis(exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS));
+        spec.timeout = exec::timeout(payload);
         let mut running = guest.exec(spec);
         // A command that runs is activity for as long as it runs.
         let mut beat = tokio::time::interval(ACTIVITY);
@@ -176,82 +171,5 @@ fn call_failed(row: &EnvironmentRow, error: &CallError) -> AppError {
             "the guest of {} was lost while it ran the command; it may or may not have run",
             row.id
         )),
-    }
-}
-
-/// A request's command, once its form is in order.
-fn payload_of(body: ExecRequest) -> Result<ExecPayload, Refusal> {
-    match (&body.cmd, &body.shell) {
-        (Some(_), Some(_)) | (None, None) => {
-            return Err(Refusal::invalid("cmd", "give exactly one of cmd and shell"));
-        }
-        (Some(argv), None) => decide::check_argv("cmd", argv)?,
-        (None, Some(line)) => {
-            if line.trim().is_empty() {
-                return Err(Refusal::invalid(
-                    "shell",
-                    "is blank; it needs a command line",
-                ));
-            }
-            if line.contains('\0') {
-                return Err(Refusal::invalid("shell", "holds a NUL character"));
-            }
-        }
-    }
-    Ok(ExecPayload {
-        argv: body.cmd,
-        shell: body.shell,
-        // Nought asks for the default, and nothing runs beyond the ceiling. What is shown is what counts.
-        timeout_ms: body
-            .timeout_ms
-            .filter(|ms| *ms > 0)
-            .map(|ms| ms.min(MAX_TIMEOUT_MS)),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn timeout(asked: Option<u64>) -> Option<u64> {
-        let body = ExecRequest {
-            cmd: Some(vec!["true".into()]),
-            shell: None,
-            timeout_ms: asked,
-        };
-        payload_of(body).expect("in order").timeout_ms
-    }
-
-    // check: EXEC-3
-    #[test]
-    fn a_timeout_is_the_default_or_what_was_asked_up_to_the_ceiling() {
-        assert_eq!(timeout(None), None);
-        assert_eq!(timeout(Some(0)), None);
-        assert_eq!(timeout(Some(1)), Some(1));
-        assert_eq!(timeout(Some(600_001)), Some(600_000));
-        assert_eq!(timeout(Some(u64::MAX)), Some(600_000));
-    }
-
-    // check: GATE-22
-    #[test]
-    fn a_command_is_exactly_one_of_argv_and_shell_and_names_a_program() {
-        let argv = |words: &[&str]| Some(words.iter().map(|w| (*w).to_owned()).collect());
-        let bad: [(Option<Vec<String>>, Option<&str>); 7] = [
-            (None, None),
-            (argv(&["ls"]), Some("ls")),
-            (argv(&[]), None),
-            (argv(&["", "x"]), None),
-            (argv(&["ls", "a\0b"]), None),
-            (None, Some("  ")),
-            (None, Some("ls\0")),
-        ];
-        for (cmd, shell) in bad {
-            let body = ExecRequest {
-                cmd: cmd.clone(),
-                shell: shell.map(str::to_owned),
-                timeout_ms: None,
-            };
-            assert!(payload_of(body).is_err(), "{cmd:?} {shell:?}");
-        }
     }
 }
