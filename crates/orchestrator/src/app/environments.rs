@@ -312,11 +312,17 @@ fn create_failed(error: &BackendError) -> AppError {
             })
         }
         BackendError::Unsupported { .. } => AppError::Unavailable(error.to_string()),
+        // The machine's own words name places on it, which are for its operator.
+        BackendError::Io { .. } => {
+            tracing::error!(%error, "an environment could not be made");
+            AppError::Unavailable(
+                "the environment could not be made: the host failed; its log says how".into(),
+            )
+        }
         BackendError::Exists(_)
         | BackendError::NotFound(_)
         | BackendError::Dead { .. }
-        | BackendError::Call(_)
-        | BackendError::Io { .. } => {
+        | BackendError::Call(_) => {
             AppError::Unavailable(format!("the environment could not be made: {error}"))
         }
         other => AppError::Internal(other.to_string()),
