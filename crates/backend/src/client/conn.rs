@@ -120,6 +120,11 @@ impl Conn {
         self.open.load(Ordering::SeqCst)
     }
 
+    /// Takes no new requests. Those that wait for an answer go on waiting.
+    pub fn retire(&self) {
+        self.open.store(false, Ordering::SeqCst);
+    }
+
     /// Sends a request and waits for its answer.
     pub async fn call(
         &self,
@@ -130,7 +135,7 @@ impl Conn {
         let stream = self.next.fetch_add(1, Ordering::SeqCst);
         // Numbers are never used twice; the connection is replaced long before they run out.
         if stream == 0 || stream > u32::MAX / 2 {
-            self.open.store(false, Ordering::SeqCst);
+            self.retire();
             return Err(Failure::NotSent(
                 "the connection has used up its stream numbers".to_owned(),
             ));
@@ -163,7 +168,7 @@ impl Conn {
     }
 
     fn fail(&self, why: &str) {
-        self.open.store(false, Ordering::SeqCst);
+        self.retire();
         let streams = std::mem::take(&mut *self.streams());
         for stream in streams.into_values() {
             let _ = stream.done.send(Err(Failure::Lost(why.to_owned())));

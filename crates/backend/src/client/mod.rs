@@ -78,6 +78,8 @@ impl Client {
         let answer = match tokio::time::timeout(limit, conn.call(request, blob, caps)).await {
             Ok(answer) => answer,
             Err(_) => {
+                // What answers late, or never, is no longer asked anything; a new connection may fare better.
+                conn.retire();
                 return Err(CallError::Lost(format!(
                     "no answer within {} s",
                     limit.as_secs()
@@ -108,7 +110,7 @@ impl Client {
     async fn done(&self, request: &Request, blob: &[u8]) -> Result<(), CallError> {
         match self.twice(request, blob, Caps::default()).await?.reply {
             Reply::Done => Ok(()),
-            other => Err(unexpected(&other)),
+            _ => Err(unexpected()),
         }
     }
 
@@ -196,7 +198,7 @@ impl Client {
                 size: info.size,
                 bytes: answer.blob,
             }),
-            other => Err(unexpected(&other)),
+            _ => Err(unexpected()),
         }
     }
 }
@@ -219,11 +221,12 @@ fn outcome(answer: Answer) -> Result<ExecOutcome, CallError> {
             truncated,
             duration: Duration::from_millis(duration_ms),
         }),
-        other => Err(unexpected(&other)),
+        _ => Err(unexpected()),
     }
 }
 
-fn unexpected(_reply: &Reply) -> CallError {
+/// The guest's words are left out: they may be long, and are whatever it likes.
+pub fn unexpected() -> CallError {
     CallError::Lost("the guest gave an answer that belongs to another request".to_owned())
 }
 
@@ -305,7 +308,7 @@ impl Guest for Client {
                 .reply
             {
                 Reply::Status(status) => Ok(status),
-                other => Err(unexpected(&other)),
+                _ => Err(unexpected()),
             }
         })
     }

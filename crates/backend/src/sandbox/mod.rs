@@ -14,7 +14,7 @@ mod sys;
 pub(crate) use stage::maybe_run as maybe_run_stage;
 
 use crate::{
-    client::Client,
+    client::{self, Client},
     error::{BackendError, CallError},
     guest::{Backend, BoxFuture, Guest},
     spec::{EnvId, EnvSpec, Network},
@@ -310,8 +310,6 @@ async fn set_up(client: &Client, spec: &EnvSpec) -> Result<(), BackendError> {
     match client.boot(boot, longest).await? {
         Reply::Booted => Ok(()),
         Reply::BootFailed(failure) => Err(BackendError::Boot(failure)),
-        other => Err(BackendError::Call(CallError::Lost(format!(
-            "the guest answered a boot with {other:?}"
-        )))),
+        _ => Err(client::unexpected().into()),
     }
 }
