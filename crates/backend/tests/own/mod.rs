@@ -35,6 +35,10 @@ pub fn cases(data: &Path) -> Vec<(&'static str, BoxFuture<'static, ()>)> {
         ),
         ("a_stopped_guest_is_destroyed", case(stopped, data)),
         (
+            "a_guest_that_does_not_answer_is_not_taken_for_dead",
+            case(silent, data),
+        ),
+        (
             "a_process_that_has_got_the_guests_number_is_not_killed",
             case(reused_number, data),
         ),
