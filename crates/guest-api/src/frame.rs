@@ -217,12 +217,6 @@ impl Decoder {
         result
     }
 
-    /// Whether bytes of an unfinished frame are held.
-    #[must_use]
-    pub fn is_mid_frame(&self) -> bool {
-        self.start < self.buffer.len()
-    }
-
     fn parse(&mut self) -> Result<Option<Frame>, FrameError> {
         let rest = &self.buffer[self.start..];
         let Some(header) = rest.first_chunk::<HEADER>() else {

@@ -78,12 +78,6 @@ impl WakeMap {
         }
     }
 
-    /// Whether anybody waits for it.
-    #[must_use]
-    pub fn is_awaited(&self, id: &InterventionId) -> bool {
-        lock(&self.slots).contains_key(id)
-    }
-
     /// Everything that somebody waits for.
     #[must_use]
     pub fn awaited(&self) -> Vec<InterventionId> {

@@ -67,13 +67,7 @@ impl App {
         from: &[EnvState],
         why: &str,
     ) -> AppResult<()> {
-        let change = end::close(
-            row.uid.clone(),
-            from,
-            EnvState::Destroying,
-            why,
-            self.now(),
-        );
+        let change = end::close(row.uid.clone(), from, EnvState::Destroying, why, self.now());
         match self.commit(change).await? {
             Outcome::Done(_) => {}
             Outcome::Conflict => {

@@ -303,7 +303,9 @@ fn log_format(text: String) -> Result<LogFormat, ConfigError> {
 }
 
 fn log_filter(env: &Env<'_>) -> Result<String, ConfigError> {
-    let text = env.text("RUST_LOG")?.unwrap_or_else(|| LOG_FILTER.to_owned());
+    let text = env
+        .text("RUST_LOG")?
+        .unwrap_or_else(|| LOG_FILTER.to_owned());
     match crate::logging::check_filter(&text) {
         Ok(()) => Ok(text),
         Err(message) => Err(ConfigError::new("RUST_LOG", message)),
