@@ -17,7 +17,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tower::Service;
 
@@ -29,6 +29,9 @@ const BUFFER: usize = 32 * 1024;
 const MAX_HEADERS: usize = 64;
 /// How long answers that are under way may take once the server stops.
 const GRACE: Duration = Duration::from_secs(4);
+/// Connections that may wait to be accepted. Thousands of waiters come back at once when a server starts again, and each one
+/// that finds no room tries anew a second later. The system's own limit applies too.
+const BACKLOG: u32 = 4_096;
 /// The pause after a failed accept, which mostly means that there are no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -71,7 +74,14 @@ impl Stop {
 pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     // Ten thousand waiters need as many descriptors; the soft limit is often 1,024.
     raise_descriptor_limit();
-    TcpListener::bind(address).await
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // The next process can take the port over while connections of the last one still close.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Serves until a signal comes, then ends in good order; a second signal ends it at once.
