@@ -218,6 +218,8 @@ async fn connect(url: &str) -> Result<Db, OpenError> {
         .journal_mode(SqliteJournalMode::Wal)
         // An approved action must be on record after a power cut too, so every commit waits for the disk.
         .synchronous(SqliteSynchronous::Full)
+        // A sweep reads thousands of rows; each time this fills up, two threads have to wake each other.
+        .row_buffer_size(2_048)
         .busy_timeout(Duration::from_secs(5));
     let write = SqlitePoolOptions::new()
         .max_connections(1)
