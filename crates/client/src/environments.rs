@@ -8,6 +8,7 @@ use fuse_api::ids::{EnvId, TaskId};
 use fuse_api::intervention::{Intervention, RaiseRequest};
 
 use crate::builder::Client;
+use crate::destroy::Destroy;
 use crate::error::Error;
 use crate::events::EventStream;
 use crate::exec::Exec;
@@ -17,8 +18,6 @@ use crate::wait::is_decided;
 
 /// Build steps and a startup script finish before a create answers.
 const CREATE: Duration = Duration::from_secs(2 * 60 * 60);
-/// Stopping a guest and removing its files.
-const DESTROY: Duration = Duration::from_secs(5 * 60);
 
 /// Calls about environments. An `id` is an environment's id, such as `fuse-agent`.
 #[derive(Debug, Clone, Copy)]
@@ -86,17 +85,22 @@ impl<'a> Environments<'a> {
         self.client.send(&call).await?.json()
     }
 
-    /// Destroys an environment; its pending interventions are cancelled.
+    /// Destroys an environment; its pending interventions are cancelled. Await what it returns. Where a gate holds it, this waits.
     ///
     /// # Errors
-    /// [`Error::Api`] with 404 where there is none (any more).
+    /// [`Error::Api`] with 404 where there is none (any more), or with the reason `hitl_denied` where a gate refuses it;
+    /// [`Error::InterventionRejected`] where a held destroy is not approved.
     ///
     /// ```no_run
     #[doc = include_str!("../examples/tour/environment.rs")]
     /// ```
-    pub async fn destroy(&self, id: impl AsRef<str>) -> Result<(), Error> {
-        let call = Call::delete(path(id)?).timeout(DESTROY);
-        self.client.send(&call).await?.nothing()
+    pub fn destroy(&self, id: impl AsRef<str>) -> Destroy<'a> {
+        Destroy {
+            client: self.client,
+            id: env_id(id),
+            no_wait: false,
+            on_wait: None,
+        }
     }
 
     /// Runs a program with its arguments, without a shell; await what it returns.

@@ -19,10 +19,10 @@ use crate::wait::{is_decided, is_settled, latest_deadline};
 const OVERHEAD: Duration = Duration::from_secs(60);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What an exec waits on.
+/// What a call waits on.
 #[derive(Debug, Clone, Copy)]
 pub enum Waiting<'a> {
-    /// A gate holds the command until a person decides.
+    /// A gate holds the action until a person decides.
     Held(&'a Intervention),
     /// A person holds the environment.
     Locked {
@@ -33,7 +33,7 @@ pub enum Waiting<'a> {
     },
 }
 
-type OnWait<'a> = Box<dyn FnMut(Waiting<'_>) + Send + 'a>;
+pub(crate) type OnWait<'a> = Box<dyn FnMut(Waiting<'_>) + Send + 'a>;
 
 /// A command about to run; await it. Made by [`exec`](crate::Environments::exec) and [`exec_shell`](crate::Environments::exec_shell).
 #[must_use = "nothing runs until it is awaited"]

@@ -14,6 +14,7 @@
 mod audit;
 mod backoff;
 mod builder;
+mod destroy;
 mod environments;
 mod error;
 mod events;
@@ -27,6 +28,7 @@ mod wait;
 
 pub use audit::AuditFilter;
 pub use builder::{Client, ClientBuilder};
+pub use destroy::Destroy;
 pub use environments::{EnvironmentFilter, Environments};
 pub use error::Error;
 pub use events::EventStream;

@@ -37,6 +37,48 @@ async fn a_held_exec_returns_the_result_of_the_approved_command() {
     assert_eq!(server.seen()[0].body, json!({ "cmd": ["git", "push"] }));
 }
 
+// check: WAIT-6, WAIT-7
+#[tokio::test]
+async fn a_held_destroy_waits_for_the_person_and_then_for_the_end() {
+    let gone = decided("lifecycle", "approved", "approve", "");
+    let mut done = gone.clone();
+    done["result"] = json!({});
+    let server = Server::start([held(), ok(pending("lifecycle")), ok(gone), ok(done)]).await;
+    let client = server.client();
+    let mut told = Vec::new();
+    let call = client.environments().destroy(ENV).on_wait(|waiting| {
+        if let Waiting::Held(intervention) = waiting {
+            told.push(intervention.id.to_string());
+        }
+    });
+    soon(call).await.expect("destroyed");
+    assert_eq!(told, [INT]);
+    let poll = format!("GET /v1/interventions/{INT}?wait=50s");
+    let destroy = format!("DELETE /v1/environments/{ENV}");
+    assert_eq!(server.lines(), [destroy, poll.clone(), poll.clone(), poll]);
+
+    let refused = decided("lifecycle", "rejected", "reject", "keep it");
+    let mut failed = decided("lifecycle", "approved", "approve", "");
+    failed["result"] = json!({ "error": "it may or may not have run" });
+    let server = Server::start([held(), ok(refused), held(), ok(failed), held()]).await;
+    let client = server.client();
+    let outcome = soon(client.environments().destroy(ENV)).await;
+    assert!(
+        matches!(&outcome, Err(Error::InterventionRejected { reason, .. }) if reason == "keep it"),
+        "{outcome:?}"
+    );
+    let outcome = soon(client.environments().destroy(ENV)).await;
+    assert!(
+        matches!(outcome, Err(Error::ActionFailed { .. })),
+        "{outcome:?}"
+    );
+    let outcome = soon(client.environments().destroy(ENV).no_wait()).await;
+    assert!(
+        matches!(outcome, Err(Error::PendingIntervention { .. })),
+        "{outcome:?}"
+    );
+}
+
 // check: INV-11
 #[tokio::test]
 async fn a_wait_survives_dropped_connections_and_a_restarting_server() {

@@ -1,23 +1,20 @@
 //! `fuse environment exec`.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
 use fuse_api::exec::ExecResult;
-use fuse_api::intervention::Intervention;
-use fuse_client::{Client, Error, Waiting};
+use fuse_client::{Client, Error};
 use fuse_terminal::{strip, strip_lines};
 
+use super::waiting::{Wait, pending};
 use crate::args::{Face, duration};
 use crate::failure::{Done, Failure};
 use crate::output::{self, note};
-use crate::progress::Progress;
-use crate::time::relative;
 
 /// What shells answer for a command that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
+pub(super) const INTERRUPTED: u8 = 130;
 
 #[derive(Args)]
 pub struct ExecArgs {
@@ -55,44 +52,12 @@ pub async fn exec(client: &Client, args: ExecArgs, face: &Face) -> Done {
     if args.no_wait {
         call = call.no_wait();
     }
-    let progress = Arc::new(Progress::start(format!("running in {}", strip(&args.id))));
-    let waits_on = Arc::new(Mutex::new(None));
-    let (teller, waits) = (Arc::clone(&progress), Arc::clone(&waits_on));
-    let call = call.on_wait(move |waiting| {
-        let id = match waiting {
-            Waiting::Held(intervention) => {
-                teller.say(&held(intervention));
-                teller.turn_to(format!(
-                    "waiting for a person, deadline {}",
-                    relative(intervention.deadline)
-                ));
-                intervention.id.to_string()
-            }
-            Waiting::Locked {
-                intervention_id,
-                kind,
-            } => {
-                teller.say(&format!(
-                    "locked by a {}: waiting on intervention {intervention_id}",
-                    strip(kind)
-                ));
-                teller.turn_to("waiting for the lock to lift");
-                String::new()
-            }
-        };
-        *waits.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
-    });
-    let outcome = tokio::select! {
-        outcome = call => outcome,
-        _ = tokio::signal::ctrl_c() => {
-            let waits = waits_on.lock().unwrap_or_else(PoisonError::into_inner).take();
-            progress.say(&interrupted(waits.as_deref()));
-            return Ok(INTERRUPTED);
-        }
-    };
-    // The last word before the command's own output.
-    drop(progress);
-    finish(outcome, face)
+    let wait = Wait::start(format!("running in {}", strip(&args.id)));
+    let call = call.on_wait(wait.teller());
+    match wait.outlast(call, "the command").await {
+        Some(outcome) => finish(outcome, face),
+        None => Ok(INTERRUPTED),
+    }
 }
 
 fn finish(outcome: Result<ExecResult, Error>, face: &Face) -> Done {
@@ -102,35 +67,8 @@ fn finish(outcome: Result<ExecResult, Error>, face: &Face) -> Done {
             // What is no exit code here cannot have been a success.
             Ok(u8::try_from(result.exit_code).unwrap_or(u8::MAX))
         }
-        Err(Error::PendingIntervention { intervention }) => {
-            note(&held(&intervention));
-            if face.is_json() {
-                output::json(&intervention)?;
-            } else {
-                output::line(intervention.id.as_str())?;
-            }
-            Ok(1)
-        }
+        Err(Error::PendingIntervention { intervention }) => pending(&intervention, face),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// The line that others look for.
-fn held(intervention: &Intervention) -> String {
-    let gate = intervention.gate.as_deref().map(strip).unwrap_or_default();
-    format!(
-        "held by hitl gate {gate}: waiting on intervention {}",
-        intervention.id
-    )
-}
-
-fn interrupted(waits_on: Option<&str>) -> String {
-    match waits_on {
-        None => "interrupted; the command may go on in the environment".to_owned(),
-        Some("") => "interrupted before the command was run".to_owned(),
-        Some(id) => format!(
-            "interrupted; intervention {id} stays pending, and the command runs if it is approved (fuse hitl reject {id} --reason …)"
-        ),
     }
 }
 
@@ -183,11 +121,5 @@ mod tests {
         copy(text, false, &mut file).unwrap();
         assert_eq!(String::from_utf8(terminal).unwrap(), "red\n\tand more\n");
         assert_eq!(String::from_utf8(file).unwrap(), text);
-    }
-
-    #[test]
-    fn leaving_a_wait_says_what_becomes_of_it() {
-        assert!(interrupted(Some("int_1")).contains("int_1 stays pending"));
-        assert!(interrupted(None).contains("may go on"));
     }
 }

@@ -3,19 +3,19 @@
 mod create;
 mod exec;
 mod list;
+mod waiting;
 mod watch;
 
 pub use create::make;
 
 use clap::{Args, Subcommand};
 use fuse_api::environment::Environment;
-use fuse_client::Client;
+use fuse_client::{Client, Error};
 use fuse_terminal::{Exact, strip};
 
 use crate::args::Face;
 use crate::failure::Done;
 use crate::output::{self, note};
-use crate::progress::Progress;
 use crate::table::Sheet;
 use crate::time::relative;
 
@@ -29,8 +29,8 @@ pub enum Command {
     Get(IdArgs),
     /// Run a command in an environment and exit with its code; waits where a person has to decide first.
     Exec(exec::ExecArgs),
-    /// Remove an environment; what waits for a person in it is cancelled.
-    Destroy(IdArgs),
+    /// Remove an environment; what waits for a person in it is cancelled. Waits where a person has to decide first.
+    Destroy(DestroyArgs),
     /// Print the events of an environment until it is gone.
     Watch(IdArgs),
 }
@@ -41,6 +41,15 @@ pub struct IdArgs {
     id: String,
 }
 
+#[derive(Args)]
+pub struct DestroyArgs {
+    /// The environment's id, like fuse-agent.
+    id: String,
+    /// Do not wait for a person: print the intervention's id and exit with 1. The environment still goes once it is approved.
+    #[arg(long)]
+    no_wait: bool,
+}
+
 pub async fn run(command: Command, face: &Face) -> Done {
     let client = face.client()?;
     match command {
@@ -48,7 +57,7 @@ pub async fn run(command: Command, face: &Face) -> Done {
         Command::List(args) => list::list(&client, args, face).await,
         Command::Get(args) => get(&client, &args.id, face).await,
         Command::Exec(args) => exec::exec(&client, args, face).await,
-        Command::Destroy(args) => destroy(&client, &args.id).await,
+        Command::Destroy(args) => destroy(&client, args, face).await,
         Command::Watch(args) => watch::watch(&client, &args.id, face).await,
     }
 }
@@ -63,12 +72,24 @@ async fn get(client: &Client, id: &str, face: &Face) -> Done {
     Ok(0)
 }
 
-async fn destroy(client: &Client, id: &str) -> Done {
-    let progress = Progress::start(format!("removing {}", strip(id)));
-    client.environments().destroy(id).await?;
-    drop(progress);
-    note(&format!("removed {}", strip(id)));
-    Ok(0)
+async fn destroy(client: &Client, args: DestroyArgs, face: &Face) -> Done {
+    let mut call = client.environments().destroy(&args.id);
+    if args.no_wait {
+        call = call.no_wait();
+    }
+    let wait = waiting::Wait::start(format!("removing {}", strip(&args.id)));
+    let call = call.on_wait(wait.teller());
+    match wait.outlast(call, "the destroy").await {
+        Some(Ok(())) => {
+            note(&format!("removed {}", strip(&args.id)));
+            Ok(0)
+        }
+        Some(Err(Error::PendingIntervention { intervention })) => {
+            waiting::pending(&intervention, face)
+        }
+        Some(Err(error)) => Err(error.into()),
+        None => Ok(exec::INTERRUPTED),
+    }
 }
 
 fn sheet(environment: &Environment) -> String {

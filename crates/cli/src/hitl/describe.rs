@@ -2,8 +2,8 @@
 
 use fuse_api::exec::ExecResult;
 use fuse_api::intervention::{
-    ActionResult, Actor, Decision, ExecPayload, Intervention, Outcome, ReviewFormat, ReviewPayload,
-    State,
+    ActionResult, Actor, Decision, ExecPayload, Intervention, LifecyclePayload, Outcome,
+    ReviewFormat, ReviewPayload, State,
 };
 use fuse_terminal::{
     ColourChoice, Exact, MAX_OPTIONS, MAX_TEXT, Review, Style, strip, strip_and_cut, strip_lines,
@@ -49,6 +49,9 @@ pub fn summary(intervention: &Intervention) -> String {
     if let Some(exec) = &payload.exec {
         return will_run(exec).whole().to_owned();
     }
+    if let Some(action) = &payload.lifecycle {
+        return will_do(action).whole().to_owned();
+    }
     intervention.gate.as_deref().map(strip).unwrap_or_default()
 }
 
@@ -59,6 +62,13 @@ pub fn will_run(exec: &ExecPayload) -> Exact {
         (None, Some(shell)) => Exact::argv(["sh", "-c", shell]),
         (None, None) => Exact::argv([""; 0]),
     }
+}
+
+/// A held lifecycle action, with what it was asked with.
+fn will_do(action: &LifecyclePayload) -> Exact {
+    let mut words = vec![action.action.clone()];
+    words.extend(action.params.as_ref().map(ToString::to_string));
+    Exact::argv(words)
 }
 
 /// All that a decision needs, the content of a review excepted.
@@ -138,6 +148,9 @@ fn content(sheet: &mut Sheet, intervention: &Intervention, view: View) {
         if let Some(millis) = exec.timeout_ms {
             sheet.row("timeout", &format!("{millis} ms"));
         }
+    }
+    if let Some(action) = &payload.lifecycle {
+        exact(sheet, "action", &will_do(action), view);
     }
     if let Some(review) = &payload.review {
         reviewed(sheet, review, view);

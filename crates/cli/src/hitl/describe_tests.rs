@@ -36,6 +36,22 @@ fn exec(argv: &[&str]) -> Intervention {
     )
 }
 
+// check: CLI-9
+#[test]
+fn a_held_lifecycle_action_is_shown_whole() {
+    let bare = intervention("lifecycle", json!({"lifecycle": {"action": "destroy"}}));
+    assert_eq!(summary(&bare), "destroy");
+    assert!(
+        details(&bare, PLAIN)
+            .lines()
+            .any(|line| line.starts_with("action") && line.ends_with("destroy")),
+        "{}",
+        details(&bare, PLAIN)
+    );
+    let with = json!({"lifecycle": {"action": "migrate", "params": {"target_host_id": "h-2"}}});
+    assert!(details(&intervention("lifecycle", with), PLAIN).contains("h-2"));
+}
+
 // check: CLI-5
 #[test]
 fn nothing_an_agent_wrote_drives_the_terminal() {

@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::support::Dev;
+use crate::support::{Dev, Running};
 
 // check: CLI-8
 #[test]
@@ -44,6 +44,47 @@ fn a_held_command_waits_and_returns_the_approved_result() {
     let late = dev.run(&["hitl", "reject", &id, "--reason", "too late"]);
     assert_eq!(late.code, Some(1));
     assert!(late.err.contains("state: approved"), "{late:?}");
+}
+
+// check: CLI-8, CLI-9
+#[test]
+fn a_held_destroy_waits_shows_what_it_is_and_is_not_told_as_done_before_it_is() {
+    let dev = Dev::start();
+    let gate =
+        serde_json::json!({"name": "keep", "on": "lifecycle", "match": {"action": "destroy"}});
+    let request = serde_json::json!({"task_id": "kept", "hitl": {"gates": [gate]}}).to_string();
+    let file = dev.home.write("kept.json", &request);
+    dev.run(&["environment", "create", "-f", file.to_str().unwrap()])
+        .ok();
+    let destroy = || {
+        let mut running = Running::start(dev.home.fuse(&["environment", "destroy", "fuse-kept"]));
+        let line = running.says("held by hitl gate keep: waiting on intervention int_");
+        let id = line.rsplit(' ').next().unwrap().to_owned();
+        (running, id)
+    };
+    let (mut running, id) = destroy();
+    let shown = dev.run(&["hitl", "show", &id]).ok();
+    assert!(shown.contains("action       destroy"), "{shown}");
+    let listed = dev.run(&["hitl", "list"]).ok();
+    assert!(listed.trim_end().ends_with("destroy"), "{listed}");
+    dev.run(&["hitl", "reject", &id, "--reason", "still in use"])
+        .ok();
+    running.says("still in use");
+    assert_eq!(running.ends().0.code(), Some(1));
+
+    let left = dev.run(&["environment", "destroy", "--no-wait", "fuse-kept"]);
+    assert_eq!(left.code, Some(1), "{left:?}");
+    assert!(left.out.starts_with("int_"), "{left:?}");
+    dev.run(&["hitl", "reject", left.out.trim(), "--reason", "later"])
+        .ok();
+
+    let (mut running, id) = destroy();
+    dev.run(&["environment", "get", "fuse-kept"]).ok();
+    dev.run(&["hitl", "approve", &id]).ok();
+    running.says("removed fuse-kept");
+    assert!(running.ends().0.success());
+    let gone = dev.run(&["environment", "get", "fuse-kept"]);
+    assert_eq!(gone.code, Some(1), "{gone:?}");
 }
 
 #[test]
