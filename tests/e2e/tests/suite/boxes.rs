@@ -159,12 +159,12 @@ async fn an_environment_goes_on_while_its_server_is_away(store: Store) {
     let env = server
         .env_of(
             json!({"hitl": {"requests": {"ask": {}}}, "env": {"KEPT": {"value": "kept"}},
-            "run": "n=0; while true; do n=$((n+1)); echo $n > /tmp/n; sleep 0.05; done"}),
+            "run": "n=0; while true; do n=$((n+1)); echo $n > /tmp/m; mv /tmp/m /tmp/n; sleep 0.05; done"}),
         )
         .await;
     let asked = env.ask("Still there afterwards?").await;
     let before: u64 = env
-        .sh("sleep 0.2; cat /tmp/n")
+        .sh("until [ -s /tmp/n ]; do sleep 0.05; done; cat /tmp/n")
         .await
         .trim()
         .parse()
