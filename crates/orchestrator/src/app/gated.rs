@@ -100,9 +100,7 @@ impl App {
             .iter()
             .map(|gate| action.noted(home, caller.actor.clone(), gate, now))
             .collect();
-        for _ in &records {
-            self.metrics.notified();
-        }
+        let notified = records.len();
         if let Some(gate) = verdict.deny {
             let refused = action.draft(caller.actor.clone(), gate, Mode::Deny, Vec::new(), now);
             let id = refused.id.clone();
@@ -113,6 +111,7 @@ impl App {
                 actor::gate(&gate.name),
             ));
             self.put(transition(records, caller)).await?;
+            self.count_notified(notified);
             self.metrics.denied();
             return Err(Refusal::denied(&gate.name, gate.denial(), &id).into());
         }
@@ -123,6 +122,7 @@ impl App {
             held.timeout_seconds = deadline_for(&holding).unwrap_or_default();
             records.push(held.pending(&home.raise));
             let held = self.put(transition(records, caller)).await?.pop();
+            self.count_notified(notified);
             self.metrics.held();
             return held
                 .map(Some)
@@ -137,8 +137,16 @@ impl App {
         if !change.audit.is_empty() {
             // What lets an action through is on record before the action is performed.
             self.put(change).await?;
+            self.count_notified(notified);
         }
         Ok(None)
+    }
+
+    /// Only what is on record counts.
+    fn count_notified(&self, records: usize) {
+        for _ in 0..records {
+            self.metrics.notified();
+        }
     }
 
     /// The ask gates that still hold the action, and the grants that let it past the others.
