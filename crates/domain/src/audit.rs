@@ -99,9 +99,66 @@ pub fn hash(entry: &AuditEntry) -> String {
 /// SHA-256, in lower-case hex, of the canonical JSON (RFC 8785).
 #[must_use]
 pub fn canonical_hash(value: &serde_json::Value) -> String {
-    // Canonical JSON of a `Value` fails only for numbers that JSON cannot hold, which a `Value` cannot hold either.
-    let text = serde_json_canonicalizer::to_vec(value).unwrap_or_default();
+    let mut text = Vec::with_capacity(512);
+    if !write_simple(value, &mut text) {
+        // Canonical JSON of a `Value` fails only for numbers that JSON cannot hold, which a `Value` cannot hold either.
+        text = serde_json_canonicalizer::to_vec(value).unwrap_or_default();
+    }
     hex::encode(Sha256::digest(text))
+}
+
+/// The largest whole number below which every one is told apart by a double, and written without an exponent.
+const EXACT: i64 = 1 << 53;
+
+/// Canonical JSON of what almost every entry is made of, several times quicker than in general: members with ASCII names, whose
+/// order in bytes is their order in UTF-16, and small whole numbers. False for anything else.
+fn write_simple(value: &serde_json::Value, to: &mut Vec<u8>) -> bool {
+    use serde_json::Value;
+    use std::io::Write;
+    match value {
+        Value::Null => to.extend_from_slice(b"null"),
+        Value::Bool(true) => to.extend_from_slice(b"true"),
+        Value::Bool(false) => to.extend_from_slice(b"false"),
+        Value::Number(number) => {
+            let whole = number
+                .as_i64()
+                .filter(|n| (-EXACT..=EXACT).contains(n) && !number.is_f64());
+            return whole.is_some_and(|n| write!(to, "{n}").is_ok());
+        }
+        // Its escapes are the canonical ones.
+        Value::String(text) => return serde_json::to_writer(to, text).is_ok(),
+        Value::Array(values) => {
+            to.push(b'[');
+            for (n, value) in values.iter().enumerate() {
+                if n > 0 {
+                    to.push(b',');
+                }
+                if !write_simple(value, to) {
+                    return false;
+                }
+            }
+            to.push(b']');
+        }
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            to.push(b'{');
+            for (n, (name, value)) in members.into_iter().enumerate() {
+                if n > 0 {
+                    to.push(b',');
+                }
+                if !name.is_ascii() || serde_json::to_writer(&mut *to, name).is_err() {
+                    return false;
+                }
+                to.push(b':');
+                if !write_simple(value, to) {
+                    return false;
+                }
+            }
+            to.push(b'}');
+        }
+    }
+    true
 }
 
 /// What is wrong with a log. `Display` is the sentence that an operator reads.
@@ -210,6 +267,7 @@ fn fits_elsewhere(entry: &AuditEntry) -> bool {
 mod tests {
     use super::*;
     use crate::access::actor;
+    use proptest::prelude::*;
 
     fn log(length: i64) -> Vec<AuditEntry> {
         let mut head = Head::default();
@@ -314,6 +372,49 @@ mod tests {
             Broken::Shorter(42).to_string(),
             "audit log is shorter than the noted head seq 42 (rows were cut off the end)"
         );
+    }
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            (-1_000_i64..1_000).prop_map(Into::into),
+            (EXACT - 2..EXACT + 2).prop_map(Into::into),
+            any::<u64>().prop_map(Into::into),
+            any::<f64>().prop_map(|n| serde_json::json!(n)),
+            any::<String>().prop_map(Into::into),
+            "[\\x00-\\x7f]{0,12}".prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            let name = prop_oneof!["[\\x00-\\x7f]{0,4}", any::<String>()];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::btree_map(name, inner, 0..6).prop_map(|members| members
+                    .into_iter()
+                    .collect::<serde_json::Map<_, _>>()
+                    .into()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_quick_way_writes_what_the_general_way_writes(value in json()) {
+            let mut quick = Vec::new();
+            if write_simple(&value, &mut quick) {
+                let general = serde_json_canonicalizer::to_vec(&value).expect("canonical JSON");
+                prop_assert_eq!(String::from_utf8_lossy(&quick), String::from_utf8_lossy(&general));
+            }
+        }
+    }
+
+    #[test]
+    fn every_entry_takes_the_quick_way() {
+        for entry in log(3) {
+            let value = serde_json::to_value(entry).expect("JSON");
+            assert!(write_simple(&value, &mut Vec::new()));
+        }
     }
 
     // check: AUDIT-5
