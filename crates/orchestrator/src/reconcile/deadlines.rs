@@ -9,8 +9,9 @@ use std::time::Duration;
 
 /// How long the timer sleeps at most: another orchestrator may have raised something that is due earlier.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How many are expired in one transaction at most.
-const BATCH: u32 = 2_000;
+/// How many are looked for at a time: a few transactions' worth, so that the next one is made ready while one commits, and no
+/// more, since a person's decision waits behind them.
+const BATCH: u32 = 6_000;
 
 pub(super) async fn run(app: Arc<App>) {
     let mut wait = Duration::ZERO;
