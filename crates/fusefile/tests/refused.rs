@@ -252,7 +252,7 @@ fn each_broken_rule_is_told_at_the_place_of_the_files_own_field() {
         ),
         (
             "version: 1\nfiles: {/fuse/x: a}\n",
-            "2:9: error: files[\"/fuse/x\"]: the path must lie outside of /fuse, which Fuse keeps for itself",
+            "2:9: error: files[\"/fuse/x\"]: the path must lie outside of /fuse, which is not the request's to fill",
         ),
         (
             "version: 1\nhitl: {timeout: 5s}\n",
