@@ -1,6 +1,6 @@
 //! Ends that nobody decided: the deadline, and the destroy of the environment (spec: "Concepts", "Invariants").
 
-use super::{EnvUid, Record, Resolve, RunState};
+use super::{EnvUid, Record, Resolve, RunState, holds_an_action};
 use crate::access::Caller;
 use crate::access::actor::system;
 use crate::audit::AuditDraft;
@@ -61,12 +61,7 @@ pub fn silence(kind: Kind, on_timeout: OnTimeout) -> Outcome {
 #[must_use]
 pub fn expire(due: &Due, now: Timestamp) -> Transition {
     let outcome = silence(due.kind, due.on_timeout);
-    let held = match due.kind {
-        Kind::Exec | Kind::Lifecycle | Kind::Computer => true,
-        Kind::Ask | Kind::Review | Kind::Secret | Kind::Takeover | Kind::Stall | Kind::Expiry => {
-            false
-        }
-    };
+    let held = holds_an_action(due.kind);
     let run = match outcome {
         Outcome::Approve if held => RunState::Ready,
         Outcome::Approve | Outcome::Reject => RunState::Nothing,

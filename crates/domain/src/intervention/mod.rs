@@ -12,7 +12,7 @@ mod tests;
 
 use fuse_api::hitl::OnTimeout;
 use fuse_api::ids::InterventionId;
-use fuse_api::intervention::{ActionResult, Decision, Intervention, Payload, State};
+use fuse_api::intervention::{ActionResult, Decision, Intervention, Kind, Payload, State};
 use fuse_api::time::Timestamp;
 
 /// Names one life of an environment. Environment ids come back after a destroy; this does not, so nothing of an earlier
@@ -86,6 +86,17 @@ pub struct Progress {
 #[must_use]
 pub fn payload_hash(payload: &Payload) -> String {
     crate::audit::canonical_hash(&serde_json::to_value(payload).unwrap_or_default())
+}
+
+/// Whether an intervention of this kind holds an action, which an approval performs.
+#[must_use]
+pub const fn holds_an_action(kind: Kind) -> bool {
+    match kind {
+        Kind::Exec | Kind::Lifecycle | Kind::Computer => true,
+        Kind::Ask | Kind::Review | Kind::Secret | Kind::Takeover | Kind::Stall | Kind::Expiry => {
+            false
+        }
+    }
 }
 
 impl Record {

@@ -6,7 +6,7 @@ use fuse_api::intervention::{ApproveRequest, Intervention, Kind, RejectRequest};
 use fuse_api::keys::Scope;
 use fuse_api::routes::Access;
 use fuse_domain::access::{Caller, Presented};
-use fuse_domain::intervention::{Record, decide};
+use fuse_domain::intervention::{Record, decide, holds_an_action};
 use fuse_domain::refusal::Refusal;
 use std::sync::Arc;
 
@@ -24,10 +24,13 @@ impl App {
         let records = until_committed!(self, {
             let record = self.current(id).await?;
             let caller = decider(who, record.view.kind)?;
-            let home = match self.store.get_environment_by_uid(&record.env_uid).await? {
-                Some(row) => Some(self.home(&row)?),
-                None => None,
+            // Only what holds an action is decided by the policy too; the rest costs no look at the environment.
+            let row = if holds_an_action(record.view.kind) {
+                self.store.get_environment_by_uid(&record.env_uid).await?
+            } else {
+                None
             };
+            let home = row.map(|row| self.home(&row)).transpose()?;
             let policy = home.as_ref().and_then(|h| h.policy.as_ref());
             let mut transition = decide::approve(&record, &body, &caller, policy, self.now())?;
             if let Some(home) = &home {
