@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::File;
 
 /// A crate, and the workspace crates that it may depend on, in tests too.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("fuse-api", &[]),
     ("fuse-guest-api", &[]),
     ("fuse-terminal", &[]),
@@ -37,6 +37,34 @@ const ALLOWED: [(&str, &[&str]); 14] = [
             "fuse-backend",
         ],
     ),
+    ("fisk-domain", &[]),
+    ("fisk-llm", &[]),
+    ("fisk-exec", &["fisk-domain", "fuse-backend"]),
+    (
+        "fisk-operator",
+        &["fisk-domain", "fuse-terminal", "fuse-client"],
+    ),
+    (
+        "fisk-serve",
+        &["fisk-domain", "fisk-exec", "fisk-operator"],
+    ),
+    (
+        "fisk-tui",
+        &["fisk-domain", "fisk-operator", "fuse-terminal"],
+    ),
+    (
+        "fisk",
+        &[
+            "fisk-domain",
+            "fisk-exec",
+            "fisk-operator",
+            "fisk-llm",
+            "fisk-serve",
+            "fisk-tui",
+            "fuse-backend",
+            "fuse-terminal",
+        ],
+    ),
     ("fuse-e2e", ANY),
     ("fuse-bench", ANY),
     ("xtask", &[]),
@@ -53,6 +81,11 @@ const ANY: &[&str] = &[
     "fuse-orchestrator",
     "fuse-terminal",
     "fuse-fusefile",
+    "fisk-domain",
+    "fisk-exec",
+    "fisk-operator",
+    "fisk-llm",
+    "fisk-serve",
 ];
 
 /// What the domain must not even link.

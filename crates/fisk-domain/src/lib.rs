@@ -1,0 +1,20 @@
+//! Every rule of Fisk, as functions of facts.
+//!
+//! What a command-line application offers ([`Toolset`]), which of it may be served to others ([`ServedSet`]), what a model's
+//! input becomes ([`Call`]), and whether a person has to agree first ([`Gate`]). Nothing here reads a clock, a file, the
+//! environment or a terminal.
+
+mod call;
+mod denial;
+pub mod event;
+mod gate;
+mod outcome;
+mod served;
+mod tool;
+
+pub use call::{Call, Rejected};
+pub use denial::{Denial, FINAL, Negative};
+pub use gate::{Approval, Facts, Gate, PromptFailure, Step, Verdict};
+pub use outcome::{MAX_OUTPUT, Outcome};
+pub use served::ServedSet;
+pub use tool::{CommandTool, Hints, ToolName, Toolset};

@@ -1,0 +1,1 @@
+//! The full-screen interface of a run: transcript, prompts, keys.
