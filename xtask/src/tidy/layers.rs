@@ -44,10 +44,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
         "fisk-operator",
         &["fisk-domain", "fuse-terminal", "fuse-client"],
     ),
-    (
-        "fisk-serve",
-        &["fisk-domain", "fisk-exec", "fisk-operator"],
-    ),
+    ("fisk-serve", &["fisk-domain", "fisk-exec", "fisk-operator"]),
     (
         "fisk-tui",
         &["fisk-domain", "fisk-operator", "fuse-terminal"],
@@ -88,7 +85,10 @@ const ANY: &[&str] = &[
     "fisk-serve",
 ];
 
-/// What the domain must not even link.
+/// The crates that hold the rules.
+const PURE: [&str; 2] = ["fuse-domain", "fisk-domain"];
+
+/// What a crate of rules must not even link.
 const IMPURE: [&str; 10] = [
     "tokio",
     "sqlx",
@@ -146,7 +146,7 @@ pub fn findings(metadata: &Value, files: &[File]) -> Vec<String> {
             if own.contains(&to) && to != name && !allowed.contains(&to) {
                 found.push(format!("{}: {name} must not depend on {to}", place(to)));
             }
-            if name == "fuse-domain" && dependency["kind"].is_null() && IMPURE.contains(&to) {
+            if PURE.contains(&name) && dependency["kind"].is_null() && IMPURE.contains(&to) {
                 found.push(format!(
                     "{}: the domain is pure and must not depend on {to}",
                     place(to)
