@@ -42,6 +42,9 @@ pub enum PromptFailure {
     /// Escape.
     #[error("the operator dismissed the question")]
     Dismissed,
+    /// The operator refused to answer and wrote why.
+    #[error("the operator refused: {0}")]
+    Refused(String),
     /// The question's deadline passed.
     #[error("nobody answered in time")]
     Expired,
