@@ -4,12 +4,14 @@
 //! input becomes ([`Call`]), and whether a person has to agree first ([`Gate`]). Nothing here reads a clock, a file, the
 //! environment or a terminal.
 
+pub mod budget;
 mod call;
 mod denial;
 pub mod event;
 mod gate;
 mod outcome;
 mod served;
+pub mod session;
 mod tool;
 
 pub use call::{Call, Rejected};
