@@ -1,6 +1,7 @@
 //! Tasks of this workspace: `cargo xtask TASK`.
 
 mod demo;
+mod fixtures;
 mod generated;
 mod proc;
 mod test;
@@ -18,6 +19,7 @@ usage: cargo xtask TASK
   test [--fast]        everything that CI checks; --fast leaves out the Python and schema runs
   test --only ARGS     `cargo test ARGS` beside a PostgreSQL of its own
   test --services      that PostgreSQL and the Python environment alone, until Ctrl-C
+  fixtures             build the applications that Fisk's tests run, into target/go-fixtures
   tidy                 the house rules: specification checks, layers, file lengths, generated files
   regenerate           write openapi/ and docs/fusefile.schema.json anew from the code
   build                a release build of `fuse`
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["demo", rest @ ..] => demo::run(rest),
         ["test", rest @ ..] => test::run(rest),
+        ["fixtures"] => fixtures::ensure().map(|()| true),
         ["tidy"] => tidy::run(),
         ["regenerate"] => generated::write(),
         ["build"] => cargo(&["build", "--release", "--locked", "--package", "fuse-cli"]),

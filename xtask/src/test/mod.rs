@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 
 use self::postgres::Postgres;
 use self::tally::Tally;
-use crate::{cargo_command, proc, target_dir};
+use crate::{cargo_command, fixtures, proc, target_dir};
 
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
@@ -43,6 +43,7 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
 
 fn all(tally: &mut Tally) -> Result<()> {
     provision::ensure()?;
+    fixtures::ensure()?;
     let venv = python::ensure()?;
     checks(tally)?;
     let server = Postgres::start()?;
@@ -53,18 +54,21 @@ fn all(tally: &mut Tally) -> Result<()> {
 
 fn fast(tally: &mut Tally) -> Result<()> {
     provision::ensure()?;
+    fixtures::ensure()?;
     checks(tally)?;
     rust_tests(&["--workspace"], &Postgres::start()?, tally)
 }
 
 fn only(arguments: &[&str], tally: &mut Tally) -> Result<()> {
     provision::ensure()?;
+    fixtures::ensure()?;
     rust_tests(arguments, &Postgres::start()?, tally)
 }
 
 /// Keeps the services up until it is interrupted, for whoever runs single tests by hand.
 fn services() -> Result<bool> {
     provision::ensure()?;
+    fixtures::ensure()?;
     let venv = python::ensure()?;
     let server = Postgres::start()?;
     println!("export FUSE_TEST_POSTGRES={}", server.url());
@@ -117,6 +121,7 @@ fn rust_tests(arguments: &[&str], server: &Postgres, tally: &mut Tally) -> Resul
 fn with_services(mut command: Command, server: &Postgres) -> Command {
     command.env("FUSE_TEST_POSTGRES", server.url());
     command.env("FUSE_TEST_VENV", python::folder());
+    command.env("FISK_TEST_FIXTURES", fixtures::folder());
     command.env("FUSE_TEST_BIN", target_dir().join("debug/fuse"));
     // What a person's shell points the CLI at is no part of a test.
     for name in [
