@@ -112,6 +112,27 @@ pub struct Usage {
     pub output: u64,
 }
 
+impl Usage {
+    /// Everything that counts towards a budget.
+    pub fn total(self) -> u64 {
+        self.input
+            .saturating_add(self.cache_write)
+            .saturating_add(self.cache_read)
+            .saturating_add(self.output)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+}
+
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,7 +158,8 @@ pub struct Reply {
     pub content: Vec<Block>,
     /// Why it stopped.
     pub stop: StopReason,
-    /// What it cost.
+    /// What it cost, tries that failed on the way included as far as they told. Where the provider tells nothing it is estimated from
+    /// the bytes, on the high side, so that a budget still binds.
     pub usage: Usage,
 }
 
@@ -199,7 +221,11 @@ pub trait Provider: Send + Sync {
     /// The model's name.
     fn model(&self) -> &str;
 
-    /// Asks the model. Pieces of the reply go to `sink` as they come.
+    /// Asks the model. Pieces of the reply go to `sink` as they come. A reply that ends with a call of a tool stops with
+    /// [`StopReason::ToolUse`], and only such a one does; ids of calls differ within a reply.
+    ///
+    /// # Errors
+    /// [`LlmError`]. The texts in it are the provider's: strip them before they reach a terminal.
     fn complete<'a>(
         &'a self,
         request: Request<'a>,
