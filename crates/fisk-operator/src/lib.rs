@@ -1,7 +1,8 @@
 //! How Fisk reaches the operator: one trait, three prompters.
 
 use fisk_domain::{Approval, PromptFailure};
-use fuse_terminal::Exact;
+/// A command line as it is shown before it runs.
+pub use fuse_terminal::Exact;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
