@@ -1,83 +1,19 @@
-//! How Fisk reaches the operator: one trait, three prompters.
+//! How Fisk reaches the operator.
+//!
+//! One trait, [`Prompter`], and two that implement it here: [`LinePrompter`] on the terminal of this process and, with the
+//! feature `fuse`, `FusePrompter` through a Fuse orchestrator. The full-screen interface brings a third. [`AskTool`] are
+//! the tools by which the model asks the operator something of its own.
+//!
+//! Whatever the model wrote is stripped, then cut, before it is shown; a command line is neither, and shown exactly. Every
+//! failure is a no. Nothing of this crate can be served to other programs: a
+//! [`ServedSet`](fisk_domain::ServedSet) holds commands of the application only, and what is here is none.
 
-use fisk_domain::{Approval, PromptFailure};
-/// A command line as it is shown before it runs.
-pub use fuse_terminal::Exact;
-use futures_util::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
+mod ask;
+mod interrupts;
+mod line;
+mod prompter;
 
-/// A gated command, as the operator is asked about it.
-#[derive(Debug, Clone)]
-pub struct ApprovalRequest {
-    /// The tool's name, which is what an allowance for the session is remembered by.
-    pub tool: String,
-    /// The whole command line that runs, program first.
-    pub command: Exact,
-    /// The tags for which it is gated.
-    pub tags: Vec<String>,
-}
-
-/// A yes-or-no question of the model. Texts are raw; the prompter strips and cuts them.
-#[derive(Debug, Clone)]
-pub struct Confirm {
-    /// What is asked.
-    pub question: String,
-    /// What the model suggests; shown, never chosen by Enter.
-    pub default: Option<bool>,
-}
-
-/// A choice. `options` are at most 25 and differ once stripped.
-#[derive(Debug, Clone)]
-pub struct Select {
-    /// What is asked.
-    pub question: String,
-    /// The model's own strings.
-    pub options: Vec<String>,
-    /// What the model suggests; shown, nothing is preselected.
-    pub default: Option<String>,
-}
-
-/// A free-text question.
-#[derive(Debug, Clone)]
-pub struct Input {
-    /// What is asked.
-    pub question: String,
-    /// Taken by an empty answer, since it was shown.
-    pub default: Option<String>,
-}
-
-/// A way to reach the operator. Every failure counts as no.
-///
-/// A prompter shows one question at a time and answers as soon as `cancel` is triggered, with [`PromptFailure::Cancelled`].
-pub trait Prompter: Send + Sync {
-    /// Whether there is somebody to ask now. Where not, the gate denies before any prompt.
-    fn interactive(&self) -> bool;
-
-    /// Asks whether a gated command may run.
-    fn approve<'a>(
-        &'a self,
-        request: &'a ApprovalRequest,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Approval, PromptFailure>>;
-
-    /// Asks a yes-or-no question.
-    fn confirm<'a>(
-        &'a self,
-        question: &'a Confirm,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<bool, PromptFailure>>;
-
-    /// Asks for one of the options; the answer is its index. `None`: none of them.
-    fn select<'a>(
-        &'a self,
-        question: &'a Select,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Option<usize>, PromptFailure>>;
-
-    /// Asks for a text. `None`: no value.
-    fn input<'a>(
-        &'a self,
-        question: &'a Input,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Option<String>, PromptFailure>>;
-}
+pub use ask::{AskTool, Question};
+pub use interrupts::Interrupts;
+pub use line::{LineOptions, LinePrompter};
+pub use prompter::{ApprovalRequest, Confirm, Input, Prompter, Select};

@@ -1,0 +1,278 @@
+//! A terminal while a question stands on it.
+
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::termios::{
+    FlushArg, InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcflush, tcgetattr,
+    tcsetattr,
+};
+use nix::unistd::{getpgrp, read, tcgetpgrp};
+use zeroize::Zeroizing;
+
+use super::decode::{Key, Partial, decode};
+use super::layout::Screen;
+use super::{Prompt, PromptError};
+
+/// How often the size and the foreground are looked at.
+const TICK: Duration = Duration::from_millis(150);
+
+/// What follows a byte this soon belongs to the same key, or to the same paste.
+const SETTLE: Duration = Duration::from_millis(30);
+
+/// How long the rest of a bracketed paste may take.
+const PASTE: Duration = Duration::from_millis(500);
+
+/// The most that is kept of what comes at once.
+const MAX_BURST: usize = 256 * 1024;
+
+const PASTE_ON: &[u8] = b"\x1b[?2004h";
+const PASTE_OFF: &[u8] = b"\x1b[?2004l";
+
+const BREAKING: LocalFlags = LocalFlags::ECHO
+    .union(LocalFlags::ECHONL)
+    .union(LocalFlags::ICANON)
+    .union(LocalFlags::ISIG)
+    .union(LocalFlags::IEXTEN);
+
+/// How pasted text is to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paste {
+    /// Like typed text.
+    Plain,
+    /// Marked as pasted, by terminals that can.
+    Bracketed,
+}
+
+/// What happens at a question.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Keys that came in one piece; never none.
+    Keys(Vec<Key>),
+    /// The terminal has another size. What is drawn has to be drawn again.
+    Resized(Screen),
+    /// The input is closed.
+    Closed,
+    /// The question was cancelled.
+    Cancelled,
+}
+
+/// Single keys, unechoed, until it is dropped. It stays on the thread that opened it.
+pub(super) struct Session<'a, 'fd, W: Write + AsFd> {
+    input: BorrowedFd<'fd>,
+    cancel: Option<BorrowedFd<'fd>>,
+    output: &'a mut W,
+    before: Termios,
+    now: Termios,
+    mask: SigSet,
+    paste: Paste,
+    drawn: Screen,
+    seen: Screen,
+}
+
+/// Whether what is typed at the terminal is for this process. A terminal that does not control the process has no foreground.
+pub(super) fn is_foreground(input: BorrowedFd<'_>) -> bool {
+    tcgetpgrp(input).map_or(true, |group| group == getpgrp())
+}
+
+impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
+    /// Draws the question, for the size that the terminal has, and throws away what was typed until then.
+    pub fn open(
+        prompt: &'a mut Prompt<'fd, W>,
+        paste: Paste,
+        question: impl FnOnce(Screen) -> String,
+    ) -> Result<Self, PromptError> {
+        let input = prompt.input;
+        if !is_foreground(input) {
+            return Err(PromptError::Background);
+        }
+        let before = tcgetattr(input)?;
+        let mut now = before.clone();
+        // Without ISIG Ctrl-C is a key: a negative answer, not the end of the process with the terminal left like this.
+        now.local_flags &= !BREAKING;
+        // Ctrl-S would hold back what a cancelled question still has to write.
+        now.input_flags &= !InputFlags::IXON;
+        now.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
+        now.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
+        let mask = block_job_control()?;
+        let drawn = Screen::of(prompt.output.as_fd());
+        let bell: &[u8] = if prompt.bell { b"\x07" } else { b"" };
+        // From here on its end puts everything back.
+        let mut session = Self {
+            input,
+            cancel: prompt.cancel,
+            output: &mut prompt.output,
+            before,
+            now,
+            mask,
+            paste,
+            drawn,
+            seen: drawn,
+        };
+        tcsetattr(input, SetArg::TCSAFLUSH, &session.now)?;
+        if paste == Paste::Bracketed {
+            session.output.write_all(PASTE_ON)?;
+        }
+        session.output.write_all(bell)?;
+        session.draw(&question(drawn))?;
+        session.discard()?;
+        Ok(session)
+    }
+
+    /// Writes safe text.
+    pub fn draw(&mut self, text: &str) -> Result<(), PromptError> {
+        self.output.write_all(text.as_bytes())?;
+        self.output.flush()?;
+        Ok(())
+    }
+
+    /// Throws away what was typed until now: the person cannot have seen what was drawn last.
+    pub fn discard(&self) -> Result<(), PromptError> {
+        Ok(tcflush(self.input, FlushArg::TCIFLUSH)?)
+    }
+
+    /// The size that was drawn for.
+    pub fn screen(&self) -> Screen {
+        self.drawn
+    }
+
+    /// Puts everything back and ends the line.
+    pub fn close(mut self, last: &str) {
+        // The answer stands even where the terminal went away with it.
+        let _ = self.draw(last);
+        let _ = self.draw("\n");
+    }
+
+    /// Waits for the next thing to happen.
+    pub fn next(&mut self) -> Result<Event, PromptError> {
+        loop {
+            let (input, cancelled) = self.wait(TICK, self.cancel)?;
+            if cancelled {
+                return Ok(Event::Cancelled);
+            }
+            if !is_foreground(self.input) {
+                return Err(PromptError::Background);
+            }
+            if input {
+                match self.burst()? {
+                    Event::Keys(keys) if keys.is_empty() => continue,
+                    event => return Ok(event),
+                }
+            }
+            self.hold_on()?;
+            let size = Screen::of(self.output.as_fd());
+            // Drawn again only once it stays: dragging a corner would fill the screen with questions.
+            if size == self.seen && size != self.drawn {
+                self.drawn = size;
+                return Ok(Event::Resized(size));
+            }
+            self.seen = size;
+        }
+    }
+
+    /// A process that was stopped and continued finds the terminal as its shell left it.
+    fn hold_on(&self) -> Result<(), PromptError> {
+        match tcgetattr(self.input) {
+            Ok(is) if is.local_flags.intersects(BREAKING) => {
+                tcsetattr(self.input, SetArg::TCSANOW, &self.now)?;
+                Ok(())
+            }
+            // One that hung up tells so when it is read.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    fn burst(&mut self) -> Result<Event, PromptError> {
+        let mut bytes = Vec::new();
+        let mut chunk = [0; 4096];
+        let began = Instant::now();
+        loop {
+            match read(self.input, &mut chunk) {
+                // A terminal that hung up. What came with it was not meant to be the last word.
+                Ok(0) | Err(Errno::EIO) => return Ok(Event::Closed),
+                Ok(n) => {
+                    let room = MAX_BURST.saturating_sub(bytes.len());
+                    bytes.extend_from_slice(&chunk[..n.min(room)]);
+                }
+                Err(Errno::EINTR | Errno::EAGAIN) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let (keys, partial) = decode(&bytes);
+            let patience = match partial {
+                Partial::Paste if bytes.len() < MAX_BURST => PASTE,
+                Partial::Paste | Partial::No => SETTLE,
+            };
+            // A sender that never stops must not keep the question from being cancelled.
+            let endless = began.elapsed() > Duration::from_secs(5);
+            let (more, cancelled) = self.wait(patience, self.cancel)?;
+            if cancelled {
+                return Ok(Event::Cancelled);
+            }
+            if !more || endless {
+                return Ok(Event::Keys(keys));
+            }
+        }
+    }
+
+    /// Whether there is input, and whether the question was cancelled, within so long.
+    fn wait(
+        &self,
+        timeout: Duration,
+        cancel: Option<BorrowedFd<'fd>>,
+    ) -> Result<(bool, bool), PromptError> {
+        let mut fds = vec![PollFd::new(self.input, PollFlags::POLLIN)];
+        fds.extend(cancel.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::ZERO);
+        match poll(&mut fds, timeout) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let happened = |fd: &PollFd<'_>| fd.revents().is_some_and(|is| !is.is_empty());
+        Ok((happened(&fds[0]), fds.get(1).is_some_and(happened)))
+    }
+
+    /// The next byte, or `None` where the input is closed.
+    pub fn byte(&self) -> Result<Option<u8>, PromptError> {
+        let mut byte = Zeroizing::new([0]);
+        loop {
+            match read(self.input, &mut *byte) {
+                Ok(0) => return Ok(None),
+                Ok(_) => return Ok(Some(byte[0])),
+                Err(Errno::EINTR) => {}
+                // A terminal that hung up.
+                Err(Errno::EIO) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+/// Reading and setting a terminal from the background fails instead of stopping the process; gives the mask before.
+fn block_job_control() -> Result<SigSet, PromptError> {
+    let mut stops = SigSet::empty();
+    stops.add(Signal::SIGTTIN);
+    stops.add(Signal::SIGTTOU);
+    let mut before = SigSet::empty();
+    pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&stops), Some(&mut before))?;
+    Ok(before)
+}
+
+impl<W: Write + AsFd> Drop for Session<'_, '_, W> {
+    fn drop(&mut self) {
+        // In the background the terminal is another's already. There is nobody to tell where any of this fails,
+        // since the terminal is gone then.
+        if is_foreground(self.input) {
+            if self.paste == Paste::Bracketed {
+                let _ = self.output.write_all(PASTE_OFF);
+                let _ = self.output.flush();
+            }
+            // Flushing, too: the rest of a pasted secret must not become commands for the shell.
+            let _ = tcsetattr(self.input, SetArg::TCSAFLUSH, &self.before);
+        }
+        let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None);
+    }
+}
