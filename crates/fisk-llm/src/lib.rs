@@ -7,18 +7,18 @@
 mod anthropic;
 mod endpoint;
 mod failure;
-// mod openai;
+mod openai;
 mod pieces;
 mod retry;
 mod secret;
-// #[cfg(any(test, feature = "standin"))]
-// pub mod standin;
+#[cfg(any(test, feature = "standin"))]
+pub mod standin;
 mod transport;
 mod types;
 
 pub use anthropic::{Anthropic, AnthropicConfig, Thinking};
 pub use endpoint::ConfigError;
-// pub use openai::{OpenAi, OpenAiConfig};
+pub use openai::{OpenAi, OpenAiConfig};
 pub use retry::RetryPolicy;
 pub use secret::{Secret, parse_headers};
 pub use types::{
