@@ -9,11 +9,20 @@
 //! [`ServedSet`](fisk_domain::ServedSet) holds commands of the application only, and what is here is none.
 
 mod ask;
+#[cfg(feature = "fuse")]
+mod fuse;
 mod interrupts;
 mod line;
 mod prompter;
 
+/// A command line as it is shown before it runs.
+pub use fuse_terminal::Exact;
+
 pub use ask::{AskTool, Question};
+#[cfg(feature = "fuse")]
+pub use fuse::{FuseConfig, FuseConfigError, FusePrompter, Token};
+/// A command line as it is shown before it runs.
+pub use fuse_terminal::Exact;
 pub use interrupts::Interrupts;
 pub use line::{LineOptions, LinePrompter};
 pub use prompter::{ApprovalRequest, Confirm, Input, Prompter, Select};
