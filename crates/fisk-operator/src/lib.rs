@@ -15,9 +15,6 @@ mod interrupts;
 mod line;
 mod prompter;
 
-/// A command line as it is shown before it runs.
-pub use fuse_terminal::Exact;
-
 pub use ask::{AskTool, Question};
 #[cfg(feature = "fuse")]
 pub use fuse::{FuseConfig, FuseConfigError, FusePrompter, Token};
