@@ -4,13 +4,21 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::{Map, Value};
 
-use crate::call::{Call, Rejected};
+use crate::{
+    args,
+    call::{Call, Rejected},
+    property::Property,
+};
 
 /// A command path joined with `_`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(String);
 
 impl ToolName {
+    pub(crate) fn joined(path: &[String]) -> Self {
+        Self(path.join("_"))
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -23,7 +31,8 @@ impl fmt::Display for ToolName {
     }
 }
 
-/// What a client may be told about a tool's effects (MCP annotations).
+/// What a client may be told about a tool's effects (MCP annotations). It is the application's word, from three tags:
+/// `impact:ro`, `impact:rw` and `impact:destructive`; where they contradict each other, the worst counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
     /// The application says that the command changes nothing.
@@ -35,12 +44,14 @@ pub struct Hints {
 /// One command of the application.
 #[derive(Debug, Clone)]
 pub struct CommandTool {
-    name: ToolName,
-    path: Vec<String>,
-    description: String,
-    tags: BTreeSet<String>,
-    gating: Vec<String>,
-    schema: Value,
+    pub(crate) name: ToolName,
+    pub(crate) path: Vec<String>,
+    pub(crate) description: String,
+    pub(crate) tags: BTreeSet<String>,
+    pub(crate) gating: Vec<String>,
+    pub(crate) properties: Vec<Property>,
+    pub(crate) schema: Value,
+    pub(crate) restricted: Value,
 }
 
 impl CommandTool {
@@ -76,27 +87,72 @@ impl CommandTool {
 
     /// What a client may be told about its effects.
     pub fn hints(&self) -> Hints {
-        Hints::default()
+        let has = |tag: &str| self.tags.iter().any(|own| own == tag);
+        if has("impact:destructive") {
+            Hints {
+                read_only: Some(false),
+                destructive: Some(true),
+            }
+        } else if has("impact:rw") {
+            Hints {
+                read_only: Some(false),
+                destructive: None,
+            }
+        } else if has("impact:ro") {
+            Hints {
+                read_only: Some(true),
+                destructive: Some(false),
+            }
+        } else {
+            Hints::default()
+        }
     }
 
-    /// The JSON schema of its input, an object.
+    /// The JSON schema of its input, an object with `additionalProperties: false`.
     pub fn input_schema(&self) -> &Value {
         &self.schema
     }
 
+    /// The same in the subset of JSON schema that strict tool use takes: no bounds of numbers, no `oneOf`. Maps of strings can only be
+    /// given empty there, so [`input_schema`](Self::input_schema) is the one for everything else.
+    pub fn restricted_schema(&self) -> &Value {
+        &self.restricted
+    }
+
+    /// The parameters that a call has to give.
+    pub fn required(&self) -> impl Iterator<Item = &str> {
+        self.parameters(true)
+    }
+
+    /// The parameters that a call may leave out.
+    pub fn optional(&self) -> impl Iterator<Item = &str> {
+        self.parameters(false)
+    }
+
+    fn parameters(&self, required: bool) -> impl Iterator<Item = &str> {
+        self.properties
+            .iter()
+            .filter(move |property| property.is_offered() && property.required == required)
+            .map(|property| property.name.as_str())
+    }
+
     /// The trust boundary: the only way from input to a [`Call`].
     ///
+    /// Every value stays a value: a flag is one token `--name=value`, positionals stand behind `--`, and nothing is coerced, shortened
+    /// or shifted. What the application's parser could read as something else is refused: a key with `=` or `:`, a positional
+    /// `--` (fisk drops it), a `--no-name` that names another flag, a character that no argument can hold.
+    ///
     /// # Errors
-    /// [`Rejected`], which names the property and what is allowed.
-    pub fn args_from_json(&self, _input: &Map<String, Value>) -> Result<Call, Rejected> {
-        Ok(Call::new(self.name.clone(), self.path.clone()))
+    /// [`Rejected`], which names the property and what is allowed. Missing parameters are reported all at once.
+    pub fn args_from_json(&self, input: &Map<String, Value>) -> Result<Call, Rejected> {
+        args::build(self, input).map(|argv| Call::new(self.name.clone(), argv))
     }
 }
 
-/// The commands that the model may call.
+/// The commands that the model may call. Names are unique, and none is one of the application's `ai:deny`.
 #[derive(Debug, Clone, Default)]
 pub struct Toolset {
-    tools: Vec<CommandTool>,
+    pub(crate) tools: Vec<CommandTool>,
 }
 
 impl Toolset {
