@@ -1,10 +1,39 @@
 //! Runs the commands of an application: no shell, no credentials, no standard input, bounded memory.
+//!
+//! [`Executor`] starts what a checked [`Call`] says and nothing else. [`harden_process`] is for `main`: it takes
+//! the harness' own secrets out of reach of the commands.
 
-use std::{path::PathBuf, time::Duration};
+mod environment;
+mod error;
+mod introspect;
+mod keep;
+mod program;
+mod secret;
+mod spawn;
+mod supervise;
+mod sys;
+#[cfg(test)]
+mod tests;
 
-use fisk_domain::{Call, Outcome};
-use thiserror::Error;
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use fisk_domain::{Call, MAX_OUTPUT, Outcome};
 use tokio_util::sync::CancellationToken;
+
+pub use environment::HARNESS_SECRETS;
+pub use error::ExecError;
+pub use secret::{HardenError, HarnessSecrets, Secret, harden_process};
+pub use supervise::GRACE;
+
+use environment::Names;
+use keep::HeadTail;
+use program::Program;
+use supervise::{Allowed, Cause, Output, Sink};
 
 /// How commands run.
 #[derive(Debug, Clone)]
@@ -17,72 +46,147 @@ pub struct ExecConfig {
     pub sandbox: bool,
 }
 
-/// Why a command has no outcome.
-#[derive(Debug, Error)]
-pub enum ExecError {
-    /// It could not be started.
-    #[error("the command could not be started: {0}")]
-    NotStarted(String),
-    /// The run was cancelled; the command was killed with its group.
-    #[error("the command was canceled")]
-    Cancelled {
-        /// What it had written.
-        outcome: Outcome,
-    },
-    /// The time was up; the command was killed with its group.
-    #[error("the command did not end within {after:?}")]
-    TimedOut {
-        /// The time it had.
-        after: Duration,
-        /// What it had written.
-        outcome: Outcome,
-    },
-    /// It may have run, but how it ended is not known.
-    #[error("the command's end is not known: {0}")]
-    Lost(String),
-}
-
 /// Starts commands of one application. Cheap to share behind an `Arc`.
 #[derive(Debug)]
 pub struct Executor {
-    config: ExecConfig,
+    program: Program,
+    environment: Vec<(OsString, OsString)>,
 }
 
 impl Executor {
-    /// # Errors
-    /// Where the application is no executable file, or the sandbox cannot be had.
-    pub async fn new(config: ExecConfig) -> Result<Self, ExecError> {
-        Ok(Self { config })
-    }
-
-    /// What `--fisk-introspect` prints: at most 16 MiB within 30 s, with the same environment as every command.
+    /// Finds the application and takes the environment as it is now, without what is stripped of it.
+    ///
+    /// A bare name is looked up in the absolute folders of `PATH`; a name with a slash counts from the working folder.
     ///
     /// # Errors
-    /// Where it fails, takes too long or prints too much.
+    /// [`ExecError::Unusable`] where the application is no executable file, an entry of `strip_env` names no variable, or the
+    /// sandbox cannot be had.
+    pub async fn new(config: ExecConfig) -> Result<Self, ExecError> {
+        let stripped = Names::secrets_and(&config.strip_env).map_err(ExecError::Unusable)?;
+        let search = std::env::var_os("PATH");
+        let program =
+            Program::find(&config.application, search.as_deref()).map_err(ExecError::Unusable)?;
+        if config.sandbox {
+            return Err(ExecError::Unusable("no sandbox yet".to_owned()));
+        }
+        Ok(Self {
+            program,
+            environment: environment::for_children(std::env::vars_os(), &stripped),
+        })
+    }
+
+    /// The application's file, absolute and with all links followed.
+    pub fn application(&self) -> &Path {
+        self.program.path()
+    }
+
+    /// The SHA-256 of the application's file, in hexadecimal. Reads all of it.
+    ///
+    /// # Errors
+    /// [`ExecError::Unusable`] where it cannot be read.
+    pub async fn fingerprint(&self) -> Result<String, ExecError> {
+        let program = self.program.clone();
+        let shown = program.shown().to_owned();
+        match tokio::task::spawn_blocking(move || program.fingerprint()).await {
+            Ok(Ok(hash)) => Ok(hash),
+            Ok(Err(error)) => Err(ExecError::Unusable(format!("{shown}: {error}"))),
+            Err(error) => Err(ExecError::Unusable(format!("{shown}: {error}"))),
+        }
+    }
+
+    /// What `--fisk-introspect` prints, a JSON object: at most 16 MiB within 30 s, with the same environment as every command.
+    /// Dropping the future kills the application.
+    ///
+    /// # Errors
+    /// [`ExecError::Introspection`], naming the application, where it fails, takes too long, prints too much or prints no
+    /// JSON; [`ExecError::Unusable`] where its file was changed.
     pub async fn introspect(&self) -> Result<Vec<u8>, ExecError> {
-        Err(ExecError::NotStarted(
-            self.config.application.display().to_string(),
-        ))
+        self.program.unchanged().map_err(ExecError::Unusable)?;
+        let command = self.command(&[introspect::FLAG.to_owned()]);
+        introspect::introspect(command, self.program.shown(), introspect::Bounds::default()).await
     }
 
     /// The whole argument vector that [`run`](Self::run) starts, program first: this is what the operator is shown.
     pub fn argv(&self, call: &Call) -> Vec<String> {
-        let mut argv = vec![self.config.application.display().to_string()];
+        let mut argv = vec![self.program.shown().to_owned()];
         argv.extend_from_slice(call.argv());
         argv
     }
 
     /// Runs a command to its end. `timeout` counts from its start.
     ///
+    /// When it is cancelled or its time is up, its process group is asked to end (SIGTERM) and is killed as a whole [`GRACE`] later, or
+    /// as soon as the command has ended. Where it ends by itself while others keep its output open, they have [`GRACE`], and what is
+    /// there is the outcome; whoever is left in its group is killed. Dropping the future kills the group at once, and so does the end of
+    /// this process.
+    ///
     /// # Errors
-    /// [`ExecError`].
+    /// [`ExecError`]; never for an exit code.
     pub async fn run(
         &self,
         call: &Call,
         timeout: Option<Duration>,
         cancel: &CancellationToken,
     ) -> Result<Outcome, ExecError> {
-        let _ = (call, timeout, cancel);
-        Err(ExecError::NotStarted(String::new()))
+        self.run_argv(call.argv(), timeout, cancel).await
+    }
+
+    async fn run_argv(
+        &self,
+        arguments: &[String],
+        timeout: Option<Duration>,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome, ExecError> {
+        if cancel.is_cancelled() {
+            return Err(ExecError::Cancelled {
+                outcome: Outcome {
+                    exit_code: 128 + libc::SIGTERM,
+                    output: String::new(),
+                    truncated: false,
+                },
+            });
+        }
+        self.program.unchanged().map_err(ExecError::NotStarted)?;
+        let sink = Sink::Halves(HeadTail::new(MAX_OUTPUT / 2));
+        let running = supervise::start(self.command(arguments), sink, None)
+            .await
+            .map_err(|e| ExecError::NotStarted(format!("{}: {e}", self.program.shown())))?;
+        let allowed = Allowed {
+            time: timeout,
+            grace: GRACE,
+            linger: GRACE,
+            overall: false,
+        };
+        let (status, cause, outputs) = running
+            .finish(allowed, cancel)
+            .await
+            .map_err(|e| ExecError::Lost(e.to_string()))?;
+        let (output, truncated) = outputs
+            .into_iter()
+            .map(Output::into_sink)
+            .find_map(|sink| match sink {
+                Sink::Halves(keep) => Some(keep.finish()),
+                Sink::Whole(..) => None,
+            })
+            .unwrap_or_default();
+        let outcome = Outcome {
+            exit_code: supervise::exit_code(status),
+            output,
+            truncated,
+        };
+        match (cause, timeout) {
+            (Cause::Cancelled, _) => Err(ExecError::Cancelled { outcome }),
+            (Cause::TimedOut, Some(after)) => Err(ExecError::TimedOut { after, outcome }),
+            (Cause::Itself | Cause::TimedOut | Cause::TooMuch, _) => Ok(outcome),
+        }
+    }
+
+    fn command(&self, arguments: &[String]) -> Command {
+        let mut command = Command::new(self.program.path());
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(self.environment.iter().map(|(n, v)| (n, v)));
+        command
     }
 }
