@@ -1,6 +1,8 @@
 //! The tools by which the model asks the operator something of its own.
 
 mod input;
+#[cfg(test)]
+mod tests;
 
 use fisk_domain::{Negative, PromptFailure, Rejected};
 use serde_json::{Map, Value, json};

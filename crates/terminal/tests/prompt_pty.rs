@@ -63,9 +63,7 @@ impl<T: Send + 'static> Person<T> {
         String::from_utf8(seen).expect("text")
     }
 
-    /// The prompt is on the screen a moment before the terminal is emptied for the answer.
     fn types(&mut self, keys: &[u8]) {
-        thread::sleep(Duration::from_millis(100));
         self.keyboard.write_all(keys).expect("typed");
     }
 

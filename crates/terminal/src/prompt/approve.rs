@@ -7,7 +7,7 @@ use super::ask::{ending, is_no, lone};
 use super::decode::Key;
 use super::layout::Screen;
 use super::pager::{Paged, page};
-use super::session::{Event, Paste, Session};
+use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
 use crate::exact::Exact;
@@ -48,7 +48,11 @@ impl<W: Write + AsFd> Prompt<'_, W> {
         let draw = |screen: Screen, read: bool| {
             let (text, fits) = question(&title, command, screen);
             let note = if fits || read { "" } else { UNREAD };
-            (format!("{text}{note}{CHOICES}"), fits)
+            let drawn = Drawn {
+                body: format!("{text}{note}"),
+                ready: CHOICES.to_owned(),
+            };
+            (drawn, fits)
         };
         let mut session = Session::open(self, Paste::Bracketed, |screen| draw(screen, false).0)?;
         let mut fits = draw(session.screen(), false).1;
@@ -57,9 +61,9 @@ impl<W: Write + AsFd> Prompt<'_, W> {
             let keys = match session.next()? {
                 Event::Keys(keys) => keys,
                 Event::Resized(screen) => {
-                    let (text, now) = draw(screen, read);
+                    let (drawn, now) = draw(screen, read);
                     fits = now;
-                    session.draw(&format!("\n{text}"))?;
+                    session.redraw(&drawn)?;
                     continue;
                 }
                 Event::Closed => break Answer::Ended,
@@ -76,10 +80,9 @@ impl<W: Write + AsFd> Prompt<'_, W> {
                         Paged::Back { to_end } => read |= to_end,
                         Paged::Ended(answer) => break answer,
                     }
-                    let (text, now) = draw(session.screen(), read);
+                    let (drawn, now) = draw(session.screen(), read);
                     fits = now;
-                    session.draw(&text)?;
-                    session.discard()?;
+                    session.show(&drawn)?;
                 }
                 Some(Key::Enter | Key::Char('n' | 'N')) => break Answer::Given(Approved::No),
                 Some(key) => {

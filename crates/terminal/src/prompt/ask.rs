@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use super::decode::Key;
 use super::layout::Screen;
-use super::session::{Event, Paste, Session};
+use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
 
@@ -53,7 +53,7 @@ impl<W: Write + AsFd> Prompt<'_, W> {
     /// # Errors
     /// Where the terminal fails. Take it as a no.
     pub fn confirm(&mut self, question: &str) -> Result<bool, PromptError> {
-        let text = format!("{} [y/N] ", strip_and_cut(question, MAX_TEXT));
+        let text = format!("{} ", strip_and_cut(question, MAX_TEXT));
         let answer = self.yes_or_no(|_| text.clone())?;
         Ok(answer.given() == Some(true))
     }
@@ -76,22 +76,23 @@ impl<W: Write + AsFd> Prompt<'_, W> {
         };
         self.yes_or_no(|screen| {
             format!(
-                "{ASKS}{}{suggestion}y: yes. n, Enter, Escape, Ctrl-C and Ctrl-D: no. Other keys do nothing.\n[y/N] ",
+                "{ASKS}{}{suggestion}y: yes. n, Enter, Escape, Ctrl-C and Ctrl-D: no. Other keys do nothing.\n",
                 screen.block(&question),
             )
         })
     }
 
-    fn yes_or_no(
-        &mut self,
-        question: impl Fn(Screen) -> String,
-    ) -> Result<Answer<bool>, PromptError> {
-        let mut session = Session::open(self, Paste::Bracketed, &question)?;
+    fn yes_or_no(&mut self, body: impl Fn(Screen) -> String) -> Result<Answer<bool>, PromptError> {
+        let question = |screen| Drawn {
+            body: body(screen),
+            ready: "[y/N] ".to_owned(),
+        };
+        let mut session = Session::open(self, Paste::Bracketed, question)?;
         let answer = loop {
             let keys = match session.next()? {
                 Event::Keys(keys) => keys,
                 Event::Resized(screen) => {
-                    session.draw(&format!("\n{}", question(screen)))?;
+                    session.redraw(&question(screen))?;
                     continue;
                 }
                 Event::Closed => break Answer::Ended,

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::ask::{ASKS, ending};
 use super::decode::Key;
 use super::layout::Screen;
-use super::session::{Event, Paste, Session};
+use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
 use crate::strip::strip;
@@ -47,11 +47,10 @@ impl<W: Write + AsFd> Prompt<'_, W> {
                 ),
                 None => (String::new(), EMPTY),
             };
-            format!(
-                "{ASKS}{}{suggestion}{enter}{KEYS}{}",
-                screen.block(&question),
-                tail(value, screen)
-            )
+            Drawn {
+                body: format!("{ASKS}{}{suggestion}{enter}{KEYS}", screen.block(&question)),
+                ready: tail(value, screen),
+            }
         };
         let mut session = Session::open(self, Paste::Bracketed, |screen| draw(screen, ""))?;
         let mut value = String::new();
@@ -59,7 +58,7 @@ impl<W: Write + AsFd> Prompt<'_, W> {
             let keys = match session.next()? {
                 Event::Keys(keys) => keys,
                 Event::Resized(screen) => {
-                    session.draw(&format!("\n{}", draw(screen, &value)))?;
+                    session.redraw(&draw(screen, &value))?;
                     continue;
                 }
                 Event::Closed => break Answer::Ended,

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use super::ask::{ending, lone};
 use super::decode::Key;
 use super::layout::{Rows, Screen, margin};
-use super::session::{Event, Session};
+use super::session::{Drawn, Event, Session};
 use super::{Answer, PromptError};
 use crate::cut::cell;
 
@@ -76,9 +76,11 @@ fn show<W: Write + AsFd>(
     let (rows, end) = rows(text, from, session.screen());
     let status = if end < text.len() { MORE } else { END };
     let status = cell(status, session.screen().outer());
-    session.draw(&format!("{before}{rows}{status}"))?;
     // Keys that were held down while the page before stood do not turn this one.
-    session.discard()?;
+    session.show(&Drawn {
+        body: format!("{before}{rows}"),
+        ready: status,
+    })?;
     Ok(end)
 }
 

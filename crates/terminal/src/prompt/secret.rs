@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use zeroize::Zeroizing;
 
-use super::session::{Paste, Session};
+use super::session::{Drawn, Paste, Session};
 use super::{Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
 
@@ -65,8 +65,11 @@ impl<W: Write + AsFd> Prompt<'_, W> {
     /// [`PromptError::Cancelled`] on Escape, Ctrl-C, Ctrl-D, a closed input or an empty line; others where the value cannot be
     /// a secret or the terminal fails.
     pub fn secret(&mut self, label: &str) -> Result<Zeroizing<String>, PromptError> {
-        let text = format!("{}: ", strip_and_cut(label, MAX_TEXT));
-        let session = Session::open(self, Paste::Plain, |_| text)?;
+        let label = Drawn {
+            body: strip_and_cut(label, MAX_TEXT),
+            ready: ": ".to_owned(),
+        };
+        let session = Session::open(self, Paste::Plain, |_| label)?;
         let mut value = Zeroizing::new(Vec::with_capacity(MAX_SECRET + 1));
         let done = loop {
             match session.byte()? {

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use super::ask::{ASKS, ending};
 use super::decode::Key;
 use super::layout::Screen;
-use super::session::{Event, Paste, Session};
+use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, cell, options, strip_and_cut};
 
@@ -37,11 +37,13 @@ impl<W: Write + AsFd> Prompt<'_, W> {
             let suggestion = suggestion.as_ref().map_or_else(String::new, |text| {
                 format!("It suggests:\n{}", screen.block(text))
             });
-            format!(
-                "{ASKS}{}Options:\n{list}{suggestion}{KEYS}{}",
-                screen.block(&question),
-                choice(&shown, chosen, screen)
-            )
+            Drawn {
+                body: format!(
+                    "{ASKS}{}Options:\n{list}{suggestion}{KEYS}",
+                    screen.block(&question)
+                ),
+                ready: choice(&shown, chosen, screen),
+            }
         };
         let mut session = Session::open(self, Paste::Bracketed, |screen| draw(screen, 0))?;
         // Counted from 1 as on the screen; 0 is none.
@@ -50,7 +52,7 @@ impl<W: Write + AsFd> Prompt<'_, W> {
             let keys = match session.next()? {
                 Event::Keys(keys) => keys,
                 Event::Resized(screen) => {
-                    session.draw(&format!("\n{}", draw(screen, chosen)))?;
+                    session.redraw(&draw(screen, chosen))?;
                     continue;
                 }
                 Event::Closed => break Answer::Ended,

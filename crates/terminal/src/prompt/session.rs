@@ -48,6 +48,15 @@ pub(super) enum Paste {
     Bracketed,
 }
 
+/// Something to answer, as it stands on the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Drawn {
+    /// All that has to be seen before it is answered.
+    pub body: String,
+    /// The few characters behind which the answer is awaited.
+    pub ready: String,
+}
+
 /// What happens at a question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
@@ -80,11 +89,11 @@ pub(super) fn is_foreground(input: BorrowedFd<'_>) -> bool {
 }
 
 impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
-    /// Draws the question, for the size that the terminal has, and throws away what was typed until then.
+    /// [`show`](Self::show)s the question for the size that the terminal has.
     pub fn open(
         prompt: &'a mut Prompt<'fd, W>,
         paste: Paste,
-        question: impl FnOnce(Screen) -> String,
+        question: impl FnOnce(Screen) -> Drawn,
     ) -> Result<Self, PromptError> {
         let input = prompt.input;
         if !is_foreground(input) {
@@ -118,8 +127,7 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
             session.output.write_all(PASTE_ON)?;
         }
         session.output.write_all(bell)?;
-        session.draw(&question(drawn))?;
-        session.discard()?;
+        session.show(&question(drawn))?;
         Ok(session)
     }
 
@@ -130,9 +138,17 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
         Ok(())
     }
 
-    /// Throws away what was typed until now: the person cannot have seen what was drawn last.
-    pub fn discard(&self) -> Result<(), PromptError> {
-        Ok(tcflush(self.input, FlushArg::TCIFLUSH)?)
+    /// Draws something new to answer. What was typed until then is thrown away, since the person cannot have seen it; nothing
+    /// is lost that is typed once all of it can be seen.
+    pub fn show(&mut self, what: &Drawn) -> Result<(), PromptError> {
+        self.draw(&what.body)?;
+        tcflush(self.input, FlushArg::TCIFLUSH)?;
+        self.draw(&what.ready)
+    }
+
+    /// Draws the same again, in another size.
+    pub fn redraw(&mut self, what: &Drawn) -> Result<(), PromptError> {
+        self.draw(&format!("\n{}{}", what.body, what.ready))
     }
 
     /// The size that was drawn for.
