@@ -2,6 +2,18 @@
 //!
 //! Only a [`ServedSet`](fisk_domain::ServedSet) can be served, and it cannot hold a tool that asks the operator.
 
+mod a2a;
+mod guard;
+mod limits;
+mod mcp;
+mod run;
+mod server;
+
+pub use self::a2a::{serve_a2a, serve_a2a_within};
+pub use limits::Limits;
+pub use mcp::{mcp_warning, serve_mcp_http, serve_mcp_http_within, serve_mcp_io, serve_mcp_stdio};
+pub use server::{ServeError, Serving};
+
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use fisk_domain::ServedSet;
