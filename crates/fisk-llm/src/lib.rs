@@ -3,6 +3,9 @@
 //! [`Anthropic`] speaks the Messages API, [`OpenAi`] the chat completions of any compatible server. Both stream, retry within the time
 //! of the call, never follow a redirect (the key would go along), bound what they read, and end at once when cancelled. What a
 //! provider says is hostile input: texts of replies and errors are bounded but not stripped, so whoever shows them strips them.
+//!
+//! An `HTTPS_PROXY` of the environment is honoured, since TLS ends at the provider behind it. Plain HTTP is for this machine alone unless
+//! the configuration allows more, and never passes a proxy.
 
 mod anthropic;
 mod endpoint;
@@ -25,3 +28,6 @@ pub use types::{
     Block, Delta, LlmError, Message, Provider, Reply, Request, Role, Sink, StopReason, ToolSpec,
     Usage,
 };
+
+#[cfg(test)]
+mod tests;

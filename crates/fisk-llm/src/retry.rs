@@ -35,6 +35,9 @@ impl Default for RetryPolicy {
     }
 }
 
+/// The end of a call whose time is more than the clock can hold.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3_600);
+
 impl RetryPolicy {
     fn delays(self) -> impl Iterator<Item = Duration> + Send {
         ExponentialBuilder::new()
@@ -59,7 +62,8 @@ pub(crate) async fn run<F>(
 where
     F: Future<Output = Result<Reply, Failure>>,
 {
-    let deadline = Instant::now() + timeout;
+    let now = Instant::now();
+    let deadline = now.checked_add(timeout).unwrap_or(now + FAR);
     // What failed last says more than that the time is up.
     let mut last: Option<String> = None;
     let tries = async {

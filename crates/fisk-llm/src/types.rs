@@ -170,7 +170,8 @@ pub enum Delta {
     Text(String),
     /// Thinking.
     Thinking(String),
-    /// The provider is asked again; what it has said in this call so far does not count.
+    /// The provider is asked again, after a failure or without something that it turned out to lack; what it has said in this call so
+    /// far does not count.
     Retrying {
         /// What failed.
         reason: String,

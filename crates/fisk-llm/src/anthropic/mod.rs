@@ -4,6 +4,8 @@ mod features;
 mod reply;
 mod request;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -15,7 +17,7 @@ use crate::{
     retry::{self, RetryPolicy},
     secret::{Secret, add_headers},
     transport::{Answer, Transport},
-    types::{LlmError, Provider, Reply, Request, Sink},
+    types::{Delta, LlmError, Provider, Reply, Request, Sink},
 };
 use features::{Features, Remembered};
 
@@ -157,6 +159,10 @@ impl Anthropic {
                         }
                         (None, _) => return Err(Failure::Final(error)),
                     }
+                    sink.delta(Delta::Retrying {
+                        reason: error.to_string(),
+                        after: Duration::ZERO,
+                    });
                     refusal.get_or_insert(error);
                 }
                 Err(again) => return Err(again),

@@ -168,6 +168,7 @@ fn block(mut value: Value) -> Result<Block, Failure> {
             let (input, malformed) = match value.get_mut("input").map(Value::take) {
                 Some(Value::Object(input)) => (input, None),
                 None | Some(Value::Null) => (serde_json::Map::new(), None),
+                Some(Value::String(raw)) => (serde_json::Map::new(), Some(raw)),
                 Some(other) => (serde_json::Map::new(), Some(other.to_string())),
             };
             Ok(Block::ToolUse {

@@ -3,7 +3,10 @@
 mod reply;
 mod request;
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::{
+    sync::atomic::{AtomicU8, Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
@@ -17,7 +20,7 @@ use crate::{
     retry::{self, RetryPolicy},
     secret::{Secret, add_headers},
     transport::{Answer, Transport},
-    types::{LlmError, Provider, Reply, Request, Sink},
+    types::{Delta, LlmError, Provider, Reply, Request, Sink},
 };
 
 /// How an OpenAI-compatible server is reached.
@@ -151,10 +154,17 @@ impl OpenAi {
                 Err(Failure::Final(LlmError::Refused {
                     status: status @ (400 | 422),
                     message,
-                })) => match features.without(&message) {
-                    Some(lesser) => features = lesser,
-                    None => return Err(Failure::Final(LlmError::Refused { status, message })),
-                },
+                })) => {
+                    let error = LlmError::Refused { status, message };
+                    match features.without(&error.to_string()) {
+                        Some(lesser) => features = lesser,
+                        None => return Err(Failure::Final(error)),
+                    }
+                    sink.delta(Delta::Retrying {
+                        reason: error.to_string(),
+                        after: Duration::ZERO,
+                    });
+                }
                 Err(failure) => return Err(failure),
             }
         }

@@ -207,7 +207,7 @@ impl Building {
         let known = known.filter(|at| {
             let other =
                 !id.is_empty() && !self.calls[*at].id.is_empty() && self.calls[*at].id != id;
-            !(other && !name.is_empty())
+            !other || name.is_empty()
         });
         let at = match known {
             Some(at) => at,
