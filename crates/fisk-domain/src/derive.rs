@@ -36,6 +36,19 @@ struct Candidate<'a> {
 }
 
 impl Toolset {
+    /// The tools of the application whose `--fisk-introspect` printed `bytes`, with what the operator should know about them.
+    /// There is no other source of tools.
+    ///
+    /// # Errors
+    /// As [`ApplicationModel::parse`] and [`derive`](Self::derive).
+    pub fn from_introspection(
+        bytes: &[u8],
+        selection: &Selection,
+    ) -> Result<(Self, Vec<Warning>), ToolError> {
+        let model = ApplicationModel::parse(bytes)?;
+        Self::derive(&model, selection, &BUILT_IN_TOOLS)
+    }
+
     /// The tools of an application, in its order, with what the operator should know about them.
     ///
     /// Groups and hidden commands are no tools, nor is anything beneath a hidden one. A tag of a group holds for all beneath it;

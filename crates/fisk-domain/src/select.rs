@@ -4,7 +4,7 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::plain;
+use crate::{model::ModelError, plain};
 
 /// The most bytes that a compiled pattern of the configuration may take.
 const MAX_PATTERN: usize = 1024 * 1024;
@@ -36,6 +36,9 @@ pub struct Patterns {
 /// Why an application's commands cannot be tools, so that nothing starts.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ToolError {
+    /// The application's description cannot be read.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// An entry of the configuration is no regular expression.
     #[error("{path}: {entry:?} is no regular expression: {problem}")]
     Pattern {
