@@ -1,5 +1,5 @@
 //! `fisk`: a command-line application becomes a safe agent.
 
-fn main() {
-    fuse_backend::maybe_run_stage();
+fn main() -> std::process::ExitCode {
+    fisk::main()
 }

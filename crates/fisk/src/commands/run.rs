@@ -1,0 +1,255 @@
+//! `fisk run`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Read as _},
+    sync::Arc,
+};
+
+use fisk_domain::{
+    Toolset,
+    event::{Event, Watcher},
+    session::{FORMAT, Fingerprint, Finish, Record, ToolPrint},
+};
+use fisk_operator::{LineOptions, LinePrompter, Prompter};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    agent::{Agent, End, log::Log, stop::Cause, stop::Stop, system},
+    cli::RunArgs,
+    config::{Config, Filter, Operator},
+    failure::{Done, Failure, SUSPENDED, error, warning},
+    output,
+    progress::Lines,
+    secrets::Secrets,
+    session::{Store, Warning},
+    setup::{self, Application},
+};
+
+/// The longest prompt, in bytes.
+const MAX_PROMPT: usize = 1024 * 1024;
+
+/// Runs, or goes on with a run.
+///
+/// # Errors
+/// Whatever keeps it from beginning.
+pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
+    let file = args.config.config.display().to_string();
+    // What costs nothing is checked before the application is started.
+    let provider = setup::provider(config, &file, secrets)?;
+    let prompt = args.prompt.as_deref().map(prompt_of).transpose()?;
+    let application = Application::find(config, &file).await?;
+    for told in &application.warnings {
+        warning(&format!("{file}: {told}"));
+    }
+    let stop = Stop::new(args.checkpoint || args.resume.is_some());
+    stop.listen()?;
+    let system = system::prompt(config.identity.as_deref(), config.system_prompt.as_deref());
+    let fingerprint = fingerprint(config, &application, &system);
+    let mut log = begin(&args, config, prompt, fingerprint)?;
+    let (prompter, watcher) = faces(config, secrets, &stop)?;
+    let agent = Agent {
+        provider,
+        tools: Arc::clone(&application.tools),
+        executor: Arc::clone(&application.executor),
+        prompter,
+        watcher: Arc::clone(&watcher),
+        human_in_the_loop: config.harness.human_in_the_loop,
+        system,
+        limits: config.llm.limits,
+        call_timeout: config.llm.call_timeout,
+        stop: stop.clone(),
+    };
+    let end = agent.run(&mut log).await;
+    conclude(end, &log, &stop, &*watcher)
+}
+
+/// The run's record: a new one, or that of the session to go on with.
+fn begin(
+    args: &RunArgs,
+    config: &Config,
+    prompt: Option<String>,
+    fingerprint: Fingerprint,
+) -> Result<Log, Failure> {
+    let said = Failure::Said;
+    if let Some(name) = &args.resume {
+        let store = Store::locate(config.harness.sessions_dir.as_deref()).map_err(said)?;
+        let (journal, recorded) = store.resume(name).map_err(said)?;
+        if let Some(Warning(text)) = &recorded.warning {
+            warning(&format!("session {name:?}: {text}"));
+        }
+        let changes = recorded
+            .replay
+            .fingerprint()
+            .map(|then| then.changes(&fingerprint))
+            .unwrap_or_default();
+        if !changes.is_empty() {
+            return Err(Failure::Said(format!(
+                "the session {name:?} cannot be resumed, because this is not the run it records: {}",
+                changes.join("; ")
+            )));
+        }
+        return Log::resume(recorded.replay, journal).map_err(said);
+    }
+    let first = |session: &str| Record::Started {
+        format: FORMAT,
+        session: session.to_owned(),
+        fingerprint: Box::new(fingerprint),
+        prompt: prompt.unwrap_or_default(),
+    };
+    if !args.checkpoint {
+        return Log::begin(first(""), None).map_err(said);
+    }
+    let store = Store::locate(config.harness.sessions_dir.as_deref()).map_err(said)?;
+    let (journal, record) = store.create(args.name.as_deref(), first).map_err(said)?;
+    output::note(&format!("session {}", journal.name()));
+    Log::begin(record, Some(journal)).map_err(said)
+}
+
+fn prompt_of(given: &str) -> Result<String, Failure> {
+    let mut text = given.to_owned();
+    if given == "-" {
+        text.clear();
+        io::stdin()
+            .take(MAX_PROMPT as u64 + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::Usage(format!("the prompt on standard input: {error}")))?;
+    }
+    match text.len() {
+        _ if text.trim().is_empty() => Err(Failure::Usage("the prompt is empty".to_owned())),
+        length if length > MAX_PROMPT => Err(Failure::Usage(format!(
+            "the prompt is larger than {MAX_PROMPT} bytes, which is the most"
+        ))),
+        _ => Ok(text),
+    }
+}
+
+/// Who is asked, and who is told.
+fn faces(
+    config: &Config,
+    secrets: &Secrets,
+    stop: &Stop,
+) -> Result<(Arc<dyn Prompter>, Arc<dyn Watcher>), Failure> {
+    let lines: Arc<dyn Watcher> = Arc::new(Lines::of_process());
+    let prompter: Arc<dyn Prompter> = match config.harness.operator {
+        Operator::Terminal => Arc::new(LinePrompter::new(LineOptions {
+            no_bell: config.harness.no_bell,
+            interrupts: stop.interrupts(),
+        })),
+        Operator::Fuse => setup::fuse(config, secrets)?,
+    };
+    Ok((prompter, lines))
+}
+
+fn conclude(end: End, log: &Log, stop: &Stop, watcher: &dyn Watcher) -> Done {
+    let resume = log
+        .session()
+        .map(|name| format!("go on with: fisk run --resume {name}"));
+    let suspended = |why: &str| {
+        watcher.event(match log.session() {
+            Some(name) => Event::Suspended(name.to_owned()),
+            None => Event::Failed(why.to_owned()),
+        });
+        error(why);
+        if let Some(resume) = &resume {
+            output::note(resume);
+        }
+    };
+    match end {
+        End::Finished(Finish::Answered(text)) => {
+            watcher.event(Event::Answered(text.clone()));
+            output::foreign(&text)?;
+            Ok(0)
+        }
+        End::Finished(Finish::Refused(text)) => {
+            let why = match text.trim() {
+                "" => "the model refused".to_owned(),
+                text => format!("the model refused: {text}"),
+            };
+            watcher.event(Event::Failed(why.clone()));
+            error(&why);
+            Ok(1)
+        }
+        End::Finished(Finish::Stopped { reason, text }) => {
+            watcher.event(Event::Failed(reason.clone()));
+            if !text.trim().is_empty() {
+                output::foreign(&text)?;
+            }
+            error(&reason);
+            Ok(1)
+        }
+        End::Spent(spent) => {
+            suspended(&spent.to_string());
+            Ok(1)
+        }
+        End::Failed(why) => {
+            suspended(&why);
+            Ok(1)
+        }
+        End::Stopped => {
+            let cause = stop.cause().unwrap_or(Cause::Interrupt);
+            match log.session() {
+                Some(name) => {
+                    watcher.event(Event::Suspended(name.to_owned()));
+                    output::note(&format!("session {name} is suspended"));
+                    output::note(&resume.unwrap_or_default());
+                    Ok(SUSPENDED)
+                }
+                None => {
+                    watcher.event(Event::Failed("stopped".to_owned()));
+                    output::note("stopped");
+                    Ok(cause.exit_code())
+                }
+            }
+        }
+    }
+}
+
+fn fingerprint(config: &Config, application: &Application, system: &str) -> Fingerprint {
+    Fingerprint {
+        provider: config.llm.provider.name().to_owned(),
+        model: config.llm.model.clone().unwrap_or_default(),
+        base_url: setup::base_url(config),
+        system_prompt: digest(&[system]),
+        application: application.executor.application().display().to_string(),
+        global_flags: config.global_flags.clone(),
+        include: filter(&config.include),
+        exclude: filter(&config.exclude),
+        confirm_tags: config.harness.confirm_tags.clone(),
+        human_in_the_loop: config.harness.human_in_the_loop,
+        sandbox: config.harness.sandbox,
+        tools: tools(&application.tools),
+    }
+}
+
+fn filter(filter: &Filter) -> Vec<String> {
+    let tools = filter.tools.iter().map(|tool| format!("tool {tool}"));
+    let tags = filter.tags.iter().map(|tag| format!("tag {tag}"));
+    tools.chain(tags).collect()
+}
+
+fn tools(tools: &Toolset) -> BTreeMap<String, ToolPrint> {
+    tools
+        .tools()
+        .iter()
+        .map(|tool| {
+            let schema = tool.input_schema().to_string();
+            let print = ToolPrint {
+                schema: digest(&[tool.description(), &schema]),
+                tags: tool.tags().clone(),
+                gating: tool.gating_tags().iter().cloned().collect::<BTreeSet<_>>(),
+            };
+            (tool.name().to_string(), print)
+        })
+        .collect()
+}
+
+/// One text from several, which no other several give.
+fn digest(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hex::encode(hash.finalize())
+}
