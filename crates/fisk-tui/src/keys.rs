@@ -1,0 +1,227 @@
+//! Which keys a piece of input is.
+//!
+//! The terminal's input is read here and not by `crossterm`, whose reader spins for ever on a terminal that hung up and tells a
+//! lone Escape from the start of an arrow key only by luck.
+
+use fuse_terminal::is_dangerous;
+
+/// A key that was pressed, or a piece of pasted text. Releases and repeats that a terminal reports are [`Other`](Self::Other).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// A character that can be shown.
+    Char(char),
+    /// Enter.
+    Enter,
+    /// Escape.
+    Escape,
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D.
+    EndOfInput,
+    /// Backspace.
+    Erase,
+    /// Delete.
+    Delete,
+    /// Ctrl-W.
+    EraseWord,
+    /// Ctrl-U.
+    EraseLine,
+    /// Cursor up.
+    Up,
+    /// Cursor down.
+    Down,
+    /// Cursor left.
+    Left,
+    /// Cursor right.
+    Right,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// Home, or Ctrl-A.
+    Home,
+    /// End, or Ctrl-E.
+    End,
+    /// Tab.
+    Tab,
+    /// Shift-Tab.
+    BackTab,
+    /// What the terminal marked as pasted, unchecked.
+    Paste(String),
+    /// Any other.
+    Other,
+}
+
+/// Whether more has to come before the input can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Partial {
+    No,
+    /// The end of a paste.
+    Paste,
+}
+
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// The keys in `bytes`, which came in one piece. What is unfinished at its end counts as it is: the start of an arrow key that goes
+/// no further is an Escape.
+pub(crate) fn decode(bytes: &[u8]) -> (Vec<Key>, Partial) {
+    let mut keys = Vec::new();
+    let mut rest = bytes;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        let key = match byte {
+            b'\r' | b'\n' => Key::Enter,
+            b'\t' => Key::Tab,
+            0x01 => Key::Home,
+            0x03 => Key::Interrupt,
+            0x04 => Key::EndOfInput,
+            0x05 => Key::End,
+            0x08 | 0x7f => Key::Erase,
+            0x15 => Key::EraseLine,
+            0x17 => Key::EraseWord,
+            0x1b => match sequence(after) {
+                None => Key::Escape,
+                Some((b"200", b'~', after)) => {
+                    let end = after
+                        .windows(PASTE_END.len())
+                        .position(|window| window == PASTE_END);
+                    let pasted = &after[..end.unwrap_or(after.len())];
+                    keys.push(Key::Paste(String::from_utf8_lossy(pasted).into_owned()));
+                    let Some(end) = end else {
+                        return (keys, Partial::Paste);
+                    };
+                    rest = &after[end + PASTE_END.len()..];
+                    continue;
+                }
+                Some((parameters, last, after)) => {
+                    rest = after;
+                    named(parameters, last)
+                }
+            },
+            0x00..=0x1f => Key::Other,
+            0x20..=0x7e => Key::Char(char::from(byte)),
+            0x80.. => {
+                let (c, length) = scalar(byte, after);
+                rest = &after[length..];
+                c.map_or(Key::Other, Key::Char)
+            }
+        };
+        keys.push(key);
+    }
+    (keys, Partial::No)
+}
+
+/// What stands behind an Escape that begins the name of a key: its parameters, its last byte and what follows.
+fn sequence(after: &[u8]) -> Option<(&[u8], u8, &[u8])> {
+    match after {
+        [b'O', last @ 0x40..=0x7e, after @ ..] => Some((&[], *last, after)),
+        [b'[', body @ ..] => {
+            let at = body.iter().position(|b| !(0x20..=0x3f).contains(b))?;
+            let last = body[at];
+            (0x40..=0x7e)
+                .contains(&last)
+                .then_some((&body[..at], last, &body[at + 1..]))
+        }
+        _ => None,
+    }
+}
+
+fn named(parameters: &[u8], last: u8) -> Key {
+    match (parameters, last) {
+        (b"", b'A') => Key::Up,
+        (b"", b'B') => Key::Down,
+        (b"", b'C') => Key::Right,
+        (b"", b'D') => Key::Left,
+        (b"", b'H') | (b"1" | b"7", b'~') => Key::Home,
+        (b"", b'F') | (b"4" | b"8", b'~') => Key::End,
+        (b"", b'Z') => Key::BackTab,
+        (b"3", b'~') => Key::Delete,
+        (b"5", b'~') => Key::PageUp,
+        (b"6", b'~') => Key::PageDown,
+        // Another program left the terminal reporting keys in this form: one can still say no.
+        (b"27" | b"27;1" | b"27;1:1", b'u') => Key::Escape,
+        (b"99;5" | b"99;5:1", b'u') => Key::Interrupt,
+        (b"100;5" | b"100;5:1", b'u') => Key::EndOfInput,
+        _ => Key::Other,
+    }
+}
+
+/// The character that starts with `first`, if it is one that can be shown, and how many bytes of `after` belong to it.
+fn scalar(first: u8, after: &[u8]) -> (Option<char>, usize) {
+    let length = match first {
+        0xc2..=0xdf => 1,
+        0xe0..=0xef => 2,
+        0xf0..=0xf4 => 3,
+        _ => return (None, 0),
+    };
+    let mut bytes = vec![first];
+    bytes.extend(after.iter().take(length));
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => (text.chars().next().filter(|c| !is_dangerous(*c)), length),
+        Err(_) => (None, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(bytes: &[u8]) -> Vec<Key> {
+        let (keys, partial) = decode(bytes);
+        assert_eq!(partial, Partial::No);
+        keys
+    }
+
+    #[test]
+    fn a_named_key_is_one_key() {
+        for (bytes, key) in [
+            (&b"\x1b[A"[..], Key::Up),
+            (b"\x1bOB", Key::Down),
+            (b"\x1b[6~", Key::PageDown),
+            (b"\x1b[Z", Key::BackTab),
+            (b"\x1b[1;5C", Key::Other),
+        ] {
+            assert_eq!(keys(bytes), [key]);
+        }
+    }
+
+    #[test]
+    fn an_escape_in_doubt_is_an_escape() {
+        assert_eq!(keys(b"\x1b"), [Key::Escape]);
+        assert_eq!(keys(b"\x1by"), [Key::Escape, Key::Char('y')]);
+        assert_eq!(keys(b"\x1b[")[0], Key::Escape);
+        assert_eq!(keys(b"\x1b[\x03")[0], Key::Escape);
+    }
+
+    #[test]
+    fn a_release_or_a_repeat_is_no_key_press() {
+        for report in [
+            &b"\x1b[121;1:3u"[..],
+            b"\x1b[121;1:2u",
+            b"\x1b[121u",
+            b"\x1b[1;1:3B",
+        ] {
+            assert_eq!(keys(report), [Key::Other]);
+        }
+    }
+
+    #[test]
+    fn pasted_text_is_one_piece_whatever_it_holds() {
+        assert_eq!(
+            keys(b"\x1b[200~y\r\x03\x1b[A\x1b[201~n"),
+            [Key::Paste("y\r\u{3}\u{1b}[A".to_owned()), Key::Char('n')]
+        );
+        assert_eq!(
+            decode(b"\x1b[200~y"),
+            (vec![Key::Paste("y".to_owned())], Partial::Paste)
+        );
+    }
+
+    #[test]
+    fn characters_are_read_whole_and_those_that_hide_are_none() {
+        assert_eq!(keys("é深".as_bytes()), [Key::Char('é'), Key::Char('深')]);
+        assert_eq!(keys("\u{202e}".as_bytes()), [Key::Other]);
+        assert_eq!(keys(b"\xff\xc3"), [Key::Other, Key::Other]);
+        assert_eq!(keys(b"\xc3y"), [Key::Other, Key::Char('y')]);
+    }
+}
