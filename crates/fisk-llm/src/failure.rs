@@ -47,6 +47,11 @@ impl Failure {
     pub(crate) fn of_status(status: StatusCode, message: String, wait: Option<Duration>) -> Self {
         match status.as_u16() {
             401 | 403 => Self::Final(LlmError::Unauthorized(message)),
+            // A spent quota comes with the status of a rate limit, but no wait brings it back.
+            429 if message.starts_with("insufficient_quota") => Self::Final(LlmError::Refused {
+                status: 429,
+                message,
+            }),
             408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 520..=529 => Self::Again {
                 reason: format!("{}: {message}", status.as_u16()),
                 wait,
@@ -81,6 +86,14 @@ impl Failure {
             "request_too_large" => refused(413, message),
             // Overload, rate limits, faults, and whatever has no known name: the request itself had been accepted.
             _ => again(message),
+        }
+    }
+
+    /// The same without another try, where the provider says that none would help.
+    pub(crate) fn for_good(self) -> Self {
+        match self {
+            Self::Again { reason, .. } => Self::Final(LlmError::Unavailable(reason)),
+            Self::Final(error) => Self::Final(error),
         }
     }
 
@@ -167,6 +180,16 @@ pub(crate) fn shorten(text: &str) -> String {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),
     }
+}
+
+/// The provider's id of a request, by which its support finds it, where it looks like one.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers
+        .get("request-id")
+        .or_else(|| headers.get("x-request-id"))?;
+    let id = id.to_str().ok()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (!id.is_empty() && id.len() <= 80 && id.chars().all(plain)).then(|| id.to_owned())
 }
 
 /// What `retry-after` asks for: seconds (a fraction is allowed) or a date.

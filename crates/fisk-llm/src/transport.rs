@@ -117,10 +117,23 @@ impl Transport {
             return answer(response).await;
         }
         let wait = failure::retry_after(response.headers(), SystemTime::now());
+        let id = failure::request_id(response.headers());
+        let hopeless = response
+            .headers()
+            .get("x-should-retry")
+            .is_some_and(|value| value == "false");
         let body = head(response).await;
         let secrets: Vec<&str> = self.secrets.iter().map(Secret::expose).collect();
-        let message = failure::message_of(&body, status, &secrets);
-        Err(Failure::of_status(status, message, wait))
+        let mut message = failure::message_of(&body, status, &secrets);
+        if let Some(id) = id {
+            message = failure::redact(format!("{message} (request {id})"), &secrets);
+        }
+        let failure = Failure::of_status(status, message, wait);
+        Err(if hopeless {
+            failure.for_good()
+        } else {
+            failure
+        })
     }
 
     /// A text of the provider that an error may show.

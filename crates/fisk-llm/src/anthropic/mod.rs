@@ -144,12 +144,14 @@ impl Anthropic {
                     return Ok(reply);
                 }
                 Err(Failure::Final(error)) => {
-                    let lesser = match &error {
-                        LlmError::Refused {
-                            status: 400 | 422,
-                            message,
-                        } => features.without(message),
-                        _ => None,
+                    let lesser = if let LlmError::Refused {
+                        status: 400 | 422,
+                        message,
+                    } = &error
+                    {
+                        features.without(message)
+                    } else {
+                        None
                     };
                     match (lesser, &refusal) {
                         (Some(lesser), _) => features = lesser,

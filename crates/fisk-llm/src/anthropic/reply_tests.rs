@@ -339,3 +339,23 @@ fn a_reply_in_one_piece_is_taken_too() {
         ));
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    // check: FISK-54
+    #[test]
+    fn whatever_comes_is_a_reply_or_a_failure(
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+        order in prop::collection::vec(0usize..27, 0..40),
+    ) {
+        let recorded = recorded();
+        let events: Vec<_> = order.iter().map(|at| recorded[*at].clone()).collect();
+        let (reply, _) = read(vec![Bytes::from(sse(&events)), Bytes::from(noise.clone())]);
+        if let Ok(reply) = reply {
+            prop_assert!(order.contains(&25), "only a stop reason makes a reply");
+            prop_assert!(reply.content.len() <= order.len());
+        }
+        let heard = Heard::default();
+        prop_assert!(whole(&noise, &heard, &|text| text).is_err());
+    }
+}

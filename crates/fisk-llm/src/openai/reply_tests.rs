@@ -239,3 +239,22 @@ fn nonsense_is_no_completion() {
         Err(Failure::Final(LlmError::Protocol(_)))
     ));
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    // check: FISK-54
+    #[test]
+    fn whatever_comes_is_a_reply_or_a_failure(
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+        order in prop::collection::vec(0usize..12, 0..40),
+    ) {
+        let recorded = recorded();
+        let events: Vec<_> = recorded.split_inclusive("\n\n").collect();
+        let stream: String = order.iter().map(|at| events[*at]).collect();
+        let reply = read(vec![Bytes::from(stream), Bytes::from(noise.clone())]);
+        if reply.is_ok() {
+            prop_assert!(order.contains(&9) || order.contains(&11), "only an end makes a reply");
+        }
+        prop_assert!(whole(&noise, &Heard::default(), &|text| text).is_err());
+    }
+}

@@ -204,3 +204,38 @@ async fn headers_without_end_are_given_up() {
     task.abort();
     assert!(matches!(error, LlmError::Unavailable(_)), "{error}");
 }
+
+// check: FISK-53
+#[tokio::test]
+async fn https_to_a_server_without_tls_sends_no_key() {
+    let server = Server::answering(|_| Turn::text("hi")).await;
+    let base_url = server.base_url().replace("http://", "https://");
+    let config = AnthropicConfig {
+        base_url,
+        ..server.anthropic(MODEL)
+    };
+    let error = ask(&Anthropic::new(config).unwrap()).await.unwrap_err();
+    assert!(matches!(error, LlmError::Unavailable(_)), "{error}");
+    assert!(server.requests().is_empty());
+}
+
+/// Runs the test of the key's header again in a process whose environment names a proxy that is not there.
+// check: FISK-53
+#[test]
+fn plain_http_passes_no_proxy() {
+    let test = "tests::wire::the_key_goes_in_its_header_and_the_prompt_to_messages";
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test])
+        .env("http_proxy", "http://127.0.0.1:9")
+        .env("HTTP_PROXY", "http://127.0.0.1:9")
+        .env("ALL_PROXY", "http://127.0.0.1:9")
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&status.stdout);
+    assert!(
+        status.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}

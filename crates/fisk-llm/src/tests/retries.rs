@@ -306,3 +306,51 @@ async fn a_call_without_a_sensible_end_is_still_a_call() {
     .await;
     assert!(reply.is_ok());
 }
+
+#[tokio::test]
+async fn where_the_provider_says_that_no_try_would_help_there_is_none() {
+    let server = Server::answering({
+        let mut n = 0;
+        move |_| {
+            n += 1;
+            if n % 2 == 1 {
+                Turn::error(429, "rate_limit_error", "spent").header("x-should-retry", "false")
+            } else {
+                Turn::error(429, "insufficient_quota", "spent")
+            }
+        }
+    })
+    .await;
+    for provider in both(&server) {
+        let error = ask(provider.as_ref()).await.unwrap_err();
+        assert_eq!(
+            error,
+            LlmError::Unavailable("429: rate_limit_error: spent".to_owned())
+        );
+        let error = ask(provider.as_ref()).await.unwrap_err();
+        assert!(matches!(error, LlmError::Refused { status: 429, .. }));
+    }
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn an_error_names_the_request_where_its_id_is_plain() {
+    let server = Server::start(vec![
+        Turn::error(404, "not_found_error", "no model").header("request-id", "req_01-a"),
+        Turn::error(404, "not_found_error", "no model").header("request-id", "re q;x"),
+    ])
+    .await;
+    for message in [
+        "not_found_error: no model (request req_01-a)",
+        "not_found_error: no model",
+    ] {
+        let error = ask(&anthropic(&server)).await.unwrap_err();
+        assert_eq!(
+            error,
+            LlmError::Refused {
+                status: 404,
+                message: message.to_owned()
+            }
+        );
+    }
+}
