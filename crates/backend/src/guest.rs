@@ -63,6 +63,16 @@ pub trait Guest: Send + Sync {
         command_id: &'a str,
     ) -> BoxFuture<'a, Result<Option<ExecOutcome>, CallError>>;
 
+    /// Sends a signal (1 to 64) to the process group of a running command. Fine when it has ended.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    fn signal<'a>(
+        &'a self,
+        command_id: &'a str,
+        signal: i32,
+    ) -> BoxFuture<'a, Result<(), CallError>>;
+
     /// Kills the process group of a running command. Fine when it has ended.
     ///
     /// # Errors
@@ -122,6 +132,18 @@ pub struct ExecSpec {
     pub stdout_cap: usize,
     /// Most bytes of standard error to keep.
     pub stderr_cap: usize,
+    /// Takes both outputs as one; the caps do not count then.
+    pub merge_output: Option<MergeOutput>,
+}
+
+/// Both outputs of a command as one, in the order in which they were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergeOutput {
+    /// How many bytes of the start, and as many of the end, are kept: at most half of [`MAX_OUTPUT`]. In between stands a mark that
+    /// counts what is left out.
+    pub half: usize,
+    /// How long output is awaited from processes that the command left behind. Then what is left of its group is killed.
+    pub linger: Duration,
 }
 
 impl ExecSpec {
@@ -136,6 +158,7 @@ impl ExecSpec {
             timeout: Duration::from_secs(60),
             stdout_cap: MAX_OUTPUT,
             stderr_cap: MAX_OUTPUT,
+            merge_output: None,
         }
     }
 }
@@ -145,7 +168,7 @@ impl ExecSpec {
 pub struct ExecOutcome {
     /// The exit code; 124 at the timeout, 127 for a missing program, 126 for one that cannot be run, 128 + n after signal n.
     pub exit_code: i32,
-    /// What it wrote to standard output, up to the cap.
+    /// What it wrote to standard output, up to the cap. Both outputs, as valid UTF-8, where they were asked for as one.
     pub stdout: Vec<u8>,
     /// What it wrote to standard error, up to the cap.
     pub stderr: Vec<u8>,

@@ -16,12 +16,12 @@ mod spec;
 
 pub use error::{BackendError, CallError};
 pub use fuse_guest_api::{
-    BootFailure, BootStage, BuildStep, Command, EnvVars, Refusal, RefusalCode, Status, TaskState,
-    message::Phase,
+    BootFailure, BootStage, BuildStep, Command, EnvVars, HeadTail, Refusal, RefusalCode, Status,
+    TaskState, message::Phase,
 };
-pub use guest::{Backend, BoxFuture, ExecOutcome, ExecSpec, FileContent, Guest};
+pub use guest::{Backend, BoxFuture, ExecOutcome, ExecSpec, FileContent, Guest, MergeOutput};
 pub use sandbox::Sandbox;
-pub use spec::{EnvId, EnvSpec, InitialFile, Limits, Network, StartupScript};
+pub use spec::{Bind, EnvId, EnvSpec, Ids, InitialFile, Limits, Network, StartupScript};
 
 /// Takes the process over when it was started as a stage of the sandbox; returns at once otherwise.
 ///

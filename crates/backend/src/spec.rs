@@ -2,7 +2,7 @@
 
 use crate::error::BackendError;
 use fuse_guest_api::{BuildStep, Command, EnvVars};
-use std::{fmt, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 /// The id of an environment: 1 to 63 of `a-z A-Z 0-9 . _ -`, starting with a letter or a digit.
 ///
@@ -119,6 +119,30 @@ pub struct StartupScript {
     pub timeout: Duration,
 }
 
+/// Something of the machine that shows in the environment, without its device files and without set-user-id programs.
+///
+/// It is the thing itself: what is written there is written on the machine, by whoever [`Ids`] says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    /// A directory or regular file of the machine, absolute. Links in the path are followed once, when the environment is made.
+    pub host: PathBuf,
+    /// Where it shows: absolute and clean, no part of it a link, neither `/` nor in `/proc`, `/sys`, `/dev` or `/fuse`.
+    pub inside: String,
+    /// Whether it may only be read.
+    pub read_only: bool,
+}
+
+/// Who the users inside are on the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ids {
+    /// A range that nobody else has, where root runs the backend; one's own id otherwise.
+    #[default]
+    Apart,
+    /// One's own id alone, root's too: what is written to a [`Bind`] belongs to whoever runs the backend. Inside it is user 0, and the
+    /// only one.
+    Own,
+}
+
 /// What an environment is to be.
 #[derive(Debug, Clone)]
 pub struct EnvSpec {
@@ -144,6 +168,10 @@ pub struct EnvSpec {
     pub run: Option<Command>,
     /// Where commands start, absolute and clean.
     pub workspace: String,
+    /// What of the machine shows in it, mounted in this order.
+    pub binds: Vec<Bind>,
+    /// Who its users are on the machine.
+    pub ids: Ids,
 }
 
 impl EnvSpec {
@@ -162,6 +190,8 @@ impl EnvSpec {
             startup: None,
             run: None,
             workspace: "/workspace".to_owned(),
+            binds: Vec::new(),
+            ids: Ids::Apart,
         }
     }
 }

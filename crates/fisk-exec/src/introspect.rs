@@ -2,12 +2,12 @@
 
 use std::{process::Command, time::Duration};
 
+use fuse_backend::HeadTail;
 use serde::de::IgnoredAny;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::ExecError,
-    keep::HeadTail,
     supervise::{self, Allowed, Cause, Output, Sink},
 };
 

@@ -6,8 +6,8 @@
 mod environment;
 mod error;
 mod introspect;
-mod keep;
 mod program;
+mod sandbox;
 mod secret;
 mod spawn;
 mod supervise;
@@ -31,8 +31,9 @@ pub use secret::{HardenError, HarnessSecrets, Secret, harden_process};
 pub use supervise::GRACE;
 
 use environment::Names;
-use keep::HeadTail;
+use fuse_backend::HeadTail;
 use program::Program;
+use sandbox::Cage;
 use supervise::{Allowed, Cause, Output, Sink};
 
 /// How commands run.
@@ -51,6 +52,7 @@ pub struct ExecConfig {
 pub struct Executor {
     program: Program,
     environment: Vec<(OsString, OsString)>,
+    cage: Option<Cage>,
 }
 
 impl Executor {
@@ -66,12 +68,15 @@ impl Executor {
         let search = std::env::var_os("PATH");
         let program =
             Program::find(&config.application, search.as_deref()).map_err(ExecError::Unusable)?;
-        if config.sandbox {
-            return Err(ExecError::Unusable("no sandbox yet".to_owned()));
-        }
+        let environment = environment::for_children(std::env::vars_os(), &stripped);
+        let cage = match config.sandbox {
+            true => Some(Cage::new(&program, &environment).await?),
+            false => None,
+        };
         Ok(Self {
             program,
-            environment: environment::for_children(std::env::vars_os(), &stripped),
+            environment,
+            cage,
         })
     }
 
@@ -131,6 +136,17 @@ impl Executor {
         self.run_argv(call.argv(), timeout, cancel).await
     }
 
+    /// Ends the sandbox, where there is one, and whatever runs in it. Dropping the executor does the same, and blocks for it.
+    ///
+    /// # Errors
+    /// [`ExecError::Unusable`] where something of it could not be removed; the next start with a sandbox tries again.
+    pub async fn close(&self) -> Result<(), ExecError> {
+        match &self.cage {
+            Some(cage) => cage.close().await,
+            None => Ok(()),
+        }
+    }
+
     async fn run_argv(
         &self,
         arguments: &[String],
@@ -147,6 +163,11 @@ impl Executor {
             });
         }
         self.program.unchanged().map_err(ExecError::NotStarted)?;
+        if let Some(cage) = &self.cage {
+            let mut argv = vec![self.program.shown().to_owned()];
+            argv.extend_from_slice(arguments);
+            return cage.run(argv, timeout, cancel).await;
+        }
         let sink = Sink::Halves(HeadTail::new(MAX_OUTPUT / 2));
         let running = supervise::start(self.command(arguments), sink, None)
             .await

@@ -19,7 +19,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{keep::HeadTail, spawn, spawn::Group, sys};
+use fuse_backend::HeadTail;
+
+use crate::{spawn, spawn::Group, sys};
 
 /// What a command has after it was asked to end, and what others have who keep its pipe open, until the group is killed.
 pub const GRACE: Duration = Duration::from_secs(10);

@@ -12,6 +12,7 @@ fn executor(environment: &[(&str, &str)]) -> Executor {
     Executor {
         program: Program::find(Path::new("/bin/sh"), None).unwrap(),
         environment: environment::for_children(all, &stripped),
+        cage: None,
     }
 }
 

@@ -13,13 +13,16 @@
 
 pub mod assemble;
 pub mod frame;
+mod keep;
 pub mod message;
 
 pub use assemble::{Assembler, Incoming, encode_data, encode_message};
 pub use frame::{Channel, Decoder, Frame, FrameError, MAX_MESSAGE, MAX_PAYLOAD};
+pub use keep::HeadTail;
 pub use message::{
     Boot, BootFailure, BootStage, BuildStep, Command, EnvVars, Exec, Exit, FileInfo, Hello,
-    HelloReply, Identity, Phase, Refusal, RefusalCode, Reply, Request, Startup, Status, TaskState,
+    HelloReply, Identity, Merge, Merged, Phase, Refusal, RefusalCode, Reply, Request, Startup,
+    Status, TaskState,
 };
 
 /// Version of this protocol; both sides must name the same one in their hello.

@@ -101,6 +101,27 @@ pub struct Exec {
     pub stdout_cap: u32,
     /// Most bytes of standard error to keep, up to [`crate::MAX_OUTPUT`].
     pub stderr_cap: u32,
+    /// Takes both outputs as one, in the order in which they were written. The caps do not count then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<Merge>,
+}
+
+/// Both outputs of a command as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merge {
+    /// How many bytes of the start, and as many of the end, are kept; up to half of [`crate::MAX_OUTPUT`].
+    pub half: u32,
+    /// How long output is awaited, in milliseconds, from processes that the command left behind. Then what is left of its group is killed.
+    pub linger_ms: u32,
+}
+
+/// About a merged output: its first bytes came as standard output, its last as standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merged {
+    /// As in [`Merge`].
+    pub half: u32,
+    /// How many bytes were written in all.
+    pub total: u64,
 }
 
 /// How a command ended.
@@ -121,6 +142,9 @@ pub struct Exit {
     pub stderr_len: u32,
     /// How long it ran, in milliseconds.
     pub duration_ms: u64,
+    /// Of an output that was asked for as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
 }
 
 /// One build step.

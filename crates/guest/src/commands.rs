@@ -140,6 +140,8 @@ impl Commands {
             // Without a child yet, the worker sees the mark once it has started one.
             if let Some(child) = child {
                 state.reaper.doom(&child, libc::SIGKILL);
+                // It may have ended and left others, for whose output is waited.
+                state.reaper.kill_left(&child);
             }
         }
     }
@@ -256,7 +258,10 @@ fn run(state: &State, exec: Exec) {
         env,
         cwd: exec.cwd.unwrap_or(workspace),
         timeout: Duration::from_millis(exec.timeout_ms).min(MAX_TIMEOUT),
-        keep: Keep::Heads(cap(exec.stdout_cap), cap(exec.stderr_cap)),
+        keep: match exec.merge {
+            None => Keep::Heads(cap(exec.stdout_cap), cap(exec.stderr_cap)),
+            Some(merge) => Keep::Halves(merge),
+        },
     };
     match job.start(&state.reaper) {
         Start::Running(running) => {
@@ -294,6 +299,10 @@ fn check(exec: &Exec) -> Result<(), Refusal> {
     }
     if let Some((name, problem)) = exec.env.problem() {
         return bad(format!("env {name:?}: {problem}"));
+    }
+    let most = u32::try_from(MAX_OUTPUT / 2).unwrap_or(u32::MAX);
+    if exec.merge.is_some_and(|merge| merge.half > most) {
+        return bad(format!("merge.half must be at most {most}"));
     }
     if exec
         .cwd

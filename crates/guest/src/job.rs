@@ -1,7 +1,7 @@
 //! One command from its start to its outcome, with bounded memory.
 
 use crate::reaper::{Child, Reaper};
-use fuse_guest_api::{Command, EXIT_TIMEOUT};
+use fuse_guest_api::{Command, EXIT_TIMEOUT, HeadTail, Merge, Merged};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
     collections::BTreeMap,
@@ -47,6 +47,8 @@ pub enum Keep {
     Heads(usize, usize),
     /// The last bytes of both together.
     Tail(usize),
+    /// The first and the last bytes of both together.
+    Halves(Merge),
 }
 
 /// How a job ended.
@@ -58,10 +60,12 @@ pub struct Outcome {
     pub timed_out: bool,
     /// Whether output was dropped.
     pub truncated: bool,
-    /// Standard output, or the tail of both.
+    /// Standard output, the tail of both, or the first bytes of both.
     pub stdout: Vec<u8>,
-    /// Standard error.
+    /// Standard error, or the last bytes of both.
     pub stderr: Vec<u8>,
+    /// Where first and last bytes were asked for.
+    pub merged: Option<Merged>,
     /// How long it took.
     pub duration: Duration,
 }
@@ -74,6 +78,7 @@ pub struct Running {
     streams: [Stream; 2],
     started: Instant,
     deadline: Instant,
+    merge: Option<Merge>,
 }
 
 /// What came of a start.
@@ -94,6 +99,7 @@ struct Stream {
     cap: usize,
     tail: bool,
     dropped: bool,
+    halves: Option<HeadTail>,
 }
 
 impl Stream {
@@ -104,6 +110,7 @@ impl Stream {
             cap,
             tail,
             dropped: false,
+            halves: None,
         }
     }
 
@@ -123,7 +130,9 @@ impl Stream {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.tail {
+        if let Some(halves) = &mut self.halves {
+            halves.push(bytes);
+        } else if self.tail {
             self.kept.extend_from_slice(bytes);
             let excess = self.kept.len().saturating_sub(self.cap);
             self.dropped |= excess > 0;
@@ -191,6 +200,12 @@ impl Job {
                     ],
                     out_write.try_clone()?,
                 ),
+                Keep::Halves(merge) => {
+                    let mut both = Stream::new(Some(out_read), 0, false);
+                    let half = usize::try_from(merge.half).unwrap_or(0);
+                    both.halves = Some(HeadTail::new(half));
+                    ([both, Stream::new(None, 0, false)], out_write.try_clone()?)
+                }
             };
             command.stdout(out_write).stderr(err_write);
             Ok(streams)
@@ -206,6 +221,10 @@ impl Job {
                 streams,
                 started,
                 deadline: started + self.timeout,
+                merge: match self.keep {
+                    Keep::Halves(merge) => Some(merge),
+                    Keep::Heads(..) | Keep::Tail(_) => None,
+                },
             })),
             Err(error) => refuse(&self, started, error),
         }
@@ -301,7 +320,10 @@ impl Running {
         }
         let exit_code = self.child.wait();
         let duration = self.started.elapsed();
-        let give_up = Instant::now() + ORPHAN_GRACE;
+        let linger = self.merge.map_or(ORPHAN_GRACE, |merge| {
+            Duration::from_millis(u64::from(merge.linger_ms))
+        });
+        let give_up = Instant::now() + linger;
         while self.streams.iter().any(|s| s.pipe.is_some()) {
             let left = give_up.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -309,13 +331,28 @@ impl Running {
             }
             self.step(left, false, &mut buffer);
         }
-        let [out, err] = self.streams;
+        if self.merge.is_some() {
+            reaper.kill_left(&self.child);
+            self.step(Duration::ZERO, false, &mut buffer);
+        }
+        let [mut out, mut err] = self.streams;
+        let mut merged = None;
+        if let (Some(merge), Some(halves)) = (self.merge, out.halves.take()) {
+            let (head, tail, total) = halves.into_parts();
+            out.dropped = total > (head.len() + tail.len()) as u64;
+            (out.kept, err.kept) = (head, tail);
+            merged = Some(Merged {
+                half: merge.half,
+                total,
+            });
+        }
         let outcome = Outcome {
             exit_code: if timed_out { EXIT_TIMEOUT } else { exit_code },
             timed_out,
             truncated: out.dropped || err.dropped,
             stdout: out.kept,
             stderr: err.kept,
+            merged,
             duration,
         };
         (outcome, Lingering::new([out.pipe, err.pipe]))

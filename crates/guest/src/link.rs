@@ -57,6 +57,7 @@ impl Link {
             stdout_len: length(&outcome.stdout),
             stderr_len: length(&outcome.stderr),
             duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            merged: outcome.merged,
         };
         let data = [
             (Channel::Stdout, &outcome.stdout[..]),

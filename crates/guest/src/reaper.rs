@@ -87,6 +87,15 @@ impl Reaper {
         }
     }
 
+    /// Kills what a child that has ended left of its group.
+    pub fn kill_left(&self, child: &Child) {
+        let table = lock(&self.table);
+        // Where others are left the number is theirs still; where none are, it may lead a newer command.
+        if !table.children.contains_key(&child.pid) {
+            sys::kill_group(child.pid, libc::SIGKILL);
+        }
+    }
+
     /// Sends a signal to a child's group and has what is left of the group killed when the child ends.
     pub fn doom(&self, child: &Child, signal: i32) {
         child.doomed.store(true, Ordering::SeqCst);

@@ -11,7 +11,8 @@ use crate::{
 };
 use conn::{Answer, Caps, Conn, Failure};
 use fuse_guest_api::{
-    Boot, EnvVars, Exec, Exit, Identity, MAX_OUTPUT, Refusal, RefusalCode, Reply, Request, Status,
+    Boot, EnvVars, Exec, Exit, HeadTail, Identity, MAX_OUTPUT, Merge, Merged, Refusal, RefusalCode,
+    Reply, Request, Status,
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Mutex;
@@ -117,11 +118,16 @@ impl Client {
     async fn run(&self, spec: ExecSpec) -> Result<ExecOutcome, CallError> {
         let cap = |cap: usize| u32::try_from(cap.min(MAX_OUTPUT)).unwrap_or(u32::MAX);
         let limit = spec.timeout.min(LONGEST) + PATIENCE;
+        let part = |cap: usize| match spec.merge_output {
+            None => cap.min(MAX_OUTPUT),
+            Some(merge) => HeadTail::part_limit(merge.half),
+        };
         let caps = Caps {
-            stdout: spec.stdout_cap.min(MAX_OUTPUT),
-            stderr: spec.stderr_cap.min(MAX_OUTPUT),
+            stdout: part(spec.stdout_cap),
+            stderr: part(spec.stderr_cap),
             blob: 0,
         };
+        let limit = limit + spec.merge_output.map_or(Duration::ZERO, |m| m.linger);
         let request = Request::Exec(Exec {
             command_id: spec.command_id.clone(),
             command: spec.command,
@@ -130,6 +136,10 @@ impl Client {
             timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
             stdout_cap: cap(spec.stdout_cap),
             stderr_cap: cap(spec.stderr_cap),
+            merge: spec.merge_output.map(|merge| Merge {
+                half: u32::try_from(merge.half).unwrap_or(u32::MAX),
+                linger_ms: u32::try_from(merge.linger.as_millis()).unwrap_or(u32::MAX),
+            }),
         });
         let mut result = self.once(&request, &[], caps, limit).await;
         if let Err(CallError::NotSent(_)) = result {
@@ -211,16 +221,29 @@ fn outcome(answer: Answer) -> Result<ExecOutcome, CallError> {
             cancelled,
             truncated,
             duration_ms,
+            merged,
             ..
-        }) => Ok(ExecOutcome {
-            exit_code,
-            stdout: answer.stdout,
-            stderr: answer.stderr,
-            timed_out,
-            cancelled,
-            truncated,
-            duration: Duration::from_millis(duration_ms),
-        }),
+        }) => {
+            let (stdout, stderr, truncated) = match merged {
+                None => (answer.stdout, answer.stderr, truncated),
+                Some(Merged { half, total }) => {
+                    let half = usize::try_from(half).unwrap_or(usize::MAX);
+                    let halves = HeadTail::from_parts(half, answer.stdout, answer.stderr, total)
+                        .ok_or_else(unexpected)?;
+                    let (text, truncated) = halves.finish();
+                    (text.into_bytes(), Vec::new(), truncated)
+                }
+            };
+            Ok(ExecOutcome {
+                exit_code,
+                stdout,
+                stderr,
+                timed_out,
+                cancelled,
+                truncated,
+                duration: Duration::from_millis(duration_ms),
+            })
+        }
         _ => Err(unexpected()),
     }
 }
@@ -244,6 +267,23 @@ impl Guest for Client {
         command_id: &'a str,
     ) -> BoxFuture<'a, Result<Option<ExecOutcome>, CallError>> {
         Box::pin(self.ask_after(command_id, LONGEST + PATIENCE))
+    }
+
+    fn signal<'a>(
+        &'a self,
+        command_id: &'a str,
+        signal: i32,
+    ) -> BoxFuture<'a, Result<(), CallError>> {
+        Box::pin(async move {
+            self.done(
+                &Request::Signal {
+                    command_id: command_id.to_owned(),
+                    signal,
+                },
+                &[],
+            )
+            .await
+        })
     }
 
     fn cancel<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, Result<(), CallError>> {

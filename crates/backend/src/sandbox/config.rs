@@ -27,10 +27,27 @@ pub struct StageConfig {
     pub hostname: String,
     /// Handed on to `fused`.
     pub identity: Identity,
+    /// Whether the only user inside is the one who runs the backend.
+    pub own_ids: bool,
+    /// What of the machine shows inside.
+    pub binds: Vec<StageBind>,
     /// `cgroup.procs` files to enter.
     pub cgroups: Vec<PathBuf>,
     /// Limits that no cgroup enforces.
     pub rlimits: Rlimits,
+}
+
+/// A bind whose paths have been checked.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct StageBind {
+    /// On the machine, without links.
+    pub host: PathBuf,
+    /// The parts of the path inside.
+    pub inside: Vec<String>,
+    /// Whether it may only be read.
+    pub read_only: bool,
+    /// Directories in it, by their parts, that show empty: those where environments are kept.
+    pub hidden: Vec<String>,
 }
 
 /// Limits per process (and, for processes, per user in the namespace).

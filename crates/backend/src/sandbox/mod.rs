@@ -1,5 +1,6 @@
 //! Environments made of Linux namespaces. What each limit rests on is told in `docs/backends.md`.
 
+mod bind;
 mod cgroup;
 mod config;
 mod confine;
@@ -17,7 +18,7 @@ use crate::{
     client::{self, Client},
     error::{BackendError, CallError},
     guest::{Backend, BoxFuture, Guest},
-    spec::{EnvId, EnvSpec, Network},
+    spec::{EnvId, EnvSpec, Ids, Network},
 };
 use cgroup::Groups;
 use config::{Rlimits, StageConfig};
@@ -116,6 +117,8 @@ impl Sandbox {
             image,
             host_network: matches!(spec.network, Network::Host),
             hostname: spec.id.to_string(),
+            own_ids: matches!(spec.ids, Ids::Own),
+            binds: bind::plan(&spec.binds, &self.data.environments())?,
             identity: identity.clone(),
             cgroups: groups.procs(),
             rlimits: Rlimits::new(&spec.limits, groups.memory, groups.pids),

@@ -27,7 +27,7 @@ use std::{
 /// Where the root is put together. Only this process's mount namespace sees it.
 const STAGING: &str = "/tmp";
 /// The root in the making.
-const ROOT: &str = "/tmp/root";
+pub const ROOT: &str = "/tmp/root";
 
 /// Top-level names that the image `host` takes from the machine.
 pub const HOST_TREES: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];

@@ -4,6 +4,7 @@
 //! forks the process that becomes `fused`. It knows no tokio and ends within milliseconds.
 
 use super::{
+    bind,
     config::{BASE_ID, ID_COUNT, STAGE, StageConfig, StageError},
     confine, root,
     sys::{self, Fork},
@@ -101,7 +102,11 @@ fn run(report: &OwnedFd) -> Step<()> {
     }
     let as_root = geteuid().is_root();
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-    let mapper = if as_root { Some(start_mapper()?) } else { None };
+    let mapper = if as_root && !config.own_ids {
+        Some(start_mapper()?)
+    } else {
+        None
+    };
     need("user namespaces", unshare(CloneFlags::CLONE_NEWUSER))?;
     let mapped = match mapper {
         Some(mapper) => mapper.map()?,
@@ -139,6 +144,7 @@ fn run(report: &OwnedFd) -> Step<()> {
     }
     // Opened while this process still owns them in the host's eyes, used once it no longer does.
     let layers = root::Layers::open(&config)?;
+    let binds = bind::open_all(&config.binds)?;
     if mapped {
         need("dropping groups", setgroups(&[]))?;
     }
@@ -153,6 +159,8 @@ fn run(report: &OwnedFd) -> Step<()> {
     need("a host name", sethostname(&config.hostname))?;
     root::build(&config, &layers)?;
     drop(layers);
+    bind::mount_all(Path::new(root::ROOT), &binds)?;
+    drop(binds);
     let program = need("a program in memory", load_fused())?;
     let identity = need("the guest's identity", identity_pipe(&config))?;
     match need("processes", sys::fork())? {

@@ -179,3 +179,33 @@ pub fn executable_memory_file() -> io::Result<OwnedFd> {
     }
     Err(io::Error::last_os_error())
 }
+
+/// Takes device files and set-user-id from everything mounted at a place and below it, and writing where that is asked for.
+pub fn restrict_mounts(place: &OwnedFd, read_only: bool) -> io::Result<()> {
+    let read_only = if read_only {
+        libc::MOUNT_ATTR_RDONLY
+    } else {
+        0
+    };
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | read_only,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    // SAFETY: the path is an empty C string, and the attributes outlive the call, which gets their size.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            place.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

@@ -20,6 +20,7 @@ pub struct HeadTail {
 
 impl HeadTail {
     /// Keeps up to twice `half` bytes. Memory is taken as output comes.
+    #[must_use]
     pub fn new(half: usize) -> Self {
         Self {
             half,
@@ -54,9 +55,40 @@ impl HeadTail {
         }
     }
 
+    /// What is held, for the other side of a connection: first bytes, last bytes, and how many there were in all.
+    #[must_use]
+    pub fn into_parts(mut self) -> (Vec<u8>, Vec<u8>, u64) {
+        self.ring.rotate_left(self.next);
+        (self.head, self.ring, self.total)
+    }
+
+    /// Most bytes of each of the two parts.
+    #[must_use]
+    pub fn part_limit(half: usize) -> usize {
+        half.saturating_add(CONTEXT)
+    }
+
+    /// Puts parts together again; `None` where they cannot be those of any output.
+    #[must_use]
+    pub fn from_parts(half: usize, head: Vec<u8>, tail: Vec<u8>, total: u64) -> Option<Self> {
+        let limit = Self::part_limit(half);
+        let held = (head.len() + tail.len()) as u64;
+        let whole = held == total && (tail.is_empty() || head.len() == limit);
+        let cut = held < total && head.len() == limit && tail.len() == limit;
+        let fits = head.len() <= limit && tail.len() <= limit;
+        (fits && (whole || cut)).then_some(Self {
+            half,
+            head,
+            ring: tail,
+            next: 0,
+            total,
+        })
+    }
+
     /// The text, and whether something is left out of it. Bytes that are no UTF-8 become U+FFFD.
     ///
     /// Without its marker the text has at most twice `half` bytes.
+    #[must_use]
     pub fn finish(mut self) -> (String, bool) {
         self.ring.rotate_left(self.next);
         let held = (self.head.len() + self.ring.len()) as u64;
@@ -207,6 +239,11 @@ mod tests {
             let expected = model(&bytes, half);
             prop_assert_eq!(&kept(&bytes, half, &[]), &expected);
             prop_assert_eq!(&kept(&bytes, half, &cuts), &expected);
+            let mut keep = HeadTail::new(half);
+            keep.push(&bytes);
+            let (head, tail, total) = keep.into_parts();
+            let again = HeadTail::from_parts(half, head, tail, total).unwrap();
+            prop_assert_eq!(&again.finish(), &expected);
             let (text, truncated) = expected;
             let allowed = if truncated { 2 * half + 80 } else { 2 * half };
             prop_assert!(text.len() <= allowed);
@@ -227,6 +264,14 @@ mod tests {
         assert!(truncated);
         assert_eq!(text.matches('\u{fffd}').count(), 2 * 21);
         assert!(text.contains("[... 4054 bytes left out ...]"));
+    }
+
+    #[test]
+    fn parts_of_no_output_are_refused() {
+        for (head, tail, total) in [(8, 0, 8), (7, 8, 15), (7, 7, 13), (3, 0, 9), (2, 2, 4)] {
+            let parts = HeadTail::from_parts(4, vec![b'x'; head], vec![b'x'; tail], total);
+            assert!(parts.is_none(), "{head} {tail} {total}");
+        }
     }
 
     #[test]
