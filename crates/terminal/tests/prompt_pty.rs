@@ -1,81 +1,16 @@
 //! Prompts on a real pseudo-terminal.
 
+mod person;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
 
 use fuse_terminal::prompt::{MAX_SECRET, Prompt, PromptError, secret_from};
 use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
-
-const SOON: Duration = Duration::from_secs(20);
-
-/// The person's side of a terminal on which a prompt waits.
-struct Person<T> {
-    keyboard: File,
-    terminal: OwnedFd,
-    screen: Receiver<u8>,
-    answer: Receiver<T>,
-}
-
-impl<T: Send + 'static> Person<T> {
-    /// `typed_before` reaches the terminal before the prompt does.
-    fn asked(
-        typed_before: &[u8],
-        prompt: impl FnOnce(&mut Prompt<'_, File>) -> T + Send + 'static,
-    ) -> Self {
-        let pty = openpty(None, None).expect("a pty");
-        let mut keyboard = File::from(pty.master);
-        keyboard.write_all(typed_before).expect("typed");
-        let terminal = pty.slave.try_clone().expect("a copy");
-        let (on_answer, answer) = channel();
-        thread::spawn(move || {
-            let output = File::from(pty.slave.try_clone().expect("a copy"));
-            let mut on = Prompt::new(pty.slave.as_fd(), output).expect("a terminal");
-            let _ = on_answer.send(prompt(&mut on));
-        });
-        let (on_screen, screen) = channel();
-        let mut reader = keyboard.try_clone().expect("a copy");
-        thread::spawn(move || {
-            let mut byte = [0];
-            while matches!(reader.read(&mut byte), Ok(1)) && on_screen.send(byte[0]).is_ok() {}
-        });
-        Self {
-            keyboard,
-            terminal,
-            screen,
-            answer,
-        }
-    }
-
-    fn sees(&self, text: &str) -> String {
-        let mut seen = Vec::new();
-        while !String::from_utf8_lossy(&seen).contains(text) {
-            match self.screen.recv_timeout(SOON) {
-                Ok(byte) => seen.push(byte),
-                Err(_) => panic!("{text:?} not in {:?}", String::from_utf8_lossy(&seen)),
-            }
-        }
-        String::from_utf8(seen).expect("text")
-    }
-
-    fn types(&mut self, keys: &[u8]) {
-        self.keyboard.write_all(keys).expect("typed");
-    }
-
-    fn answer(&self) -> T {
-        self.answer.recv_timeout(SOON).expect("an answer")
-    }
-
-    fn gets_no_answer(&self) {
-        let nothing = self.answer.recv_timeout(Duration::from_millis(300));
-        assert!(matches!(nothing, Err(RecvTimeoutError::Timeout)));
-    }
-}
+use person::{Person, hung_up};
 
 fn confirm(prompt: &mut Prompt<'_, File>) -> bool {
     prompt.confirm("Go on?").expect("a terminal")
@@ -121,16 +56,7 @@ fn a_yes_typed_before_the_question_does_not_count() {
 
 #[test]
 fn a_terminal_that_hangs_up_says_no() {
-    let pty = openpty(None, None).expect("a pty");
-    let mut screen = File::from(pty.master);
-    let prompt = thread::spawn(move || {
-        let output = File::from(pty.slave.try_clone().expect("a copy"));
-        confirm(&mut Prompt::new(pty.slave.as_fd(), output).expect("a terminal"))
-    });
-    let mut question = [0; "Go on? [y/N] ".len()];
-    screen.read_exact(&mut question).expect("a question");
-    drop(screen);
-    assert!(!prompt.join().expect("an answer"));
+    assert!(!hung_up("[y/N] ", confirm));
 }
 
 #[test]
@@ -152,11 +78,7 @@ fn a_secret_is_read_and_never_shown() {
     person.sees("Token: ");
     person.types("hünter2\r".as_bytes());
     assert_eq!(person.answer(), Ok("hünter2".to_owned()));
-    let mut rest = Vec::new();
-    while let Ok(byte) = person.screen.recv_timeout(Duration::from_millis(200)) {
-        rest.push(byte);
-    }
-    assert_eq!(rest, b"\r\n");
+    assert_eq!(person.rest(), b"\r\n");
 }
 
 #[test]
