@@ -87,11 +87,15 @@ impl Transport {
             .tcp_keepalive(Duration::from_secs(30))
             .user_agent(concat!("fisk/", env!("CARGO_PKG_VERSION")));
         if endpoint.plain {
-            client = client.no_proxy();
+            // Without the machine's certificate authorities, which a bare container may lack and plain HTTP does not need.
+            client = client.no_proxy().tls_certs_only([]);
         }
-        let client = client
-            .build()
-            .map_err(|_| ConfigError::new("base_url", "no HTTP client can be made for it"))?;
+        let client = client.build().map_err(|_| {
+            ConfigError::new(
+                "base_url",
+                "no TLS client can be made for it; are certificate authorities installed here?",
+            )
+        })?;
         Ok(Self {
             client,
             endpoint,

@@ -219,23 +219,38 @@ async fn https_to_a_server_without_tls_sends_no_key() {
     assert!(server.requests().is_empty());
 }
 
-/// Runs the test of the key's header again in a process whose environment names a proxy that is not there.
-// check: FISK-53
-#[test]
-fn plain_http_passes_no_proxy() {
+/// Runs the test of the key's header again, in a process with another environment.
+fn again_with(environment: &[(&str, &str)]) {
     let test = "tests::wire::the_key_goes_in_its_header_and_the_prompt_to_messages";
-    let status = std::process::Command::new(std::env::current_exe().unwrap())
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test])
-        .env("http_proxy", "http://127.0.0.1:9")
-        .env("HTTP_PROXY", "http://127.0.0.1:9")
-        .env("ALL_PROXY", "http://127.0.0.1:9")
+        .envs(environment.iter().copied())
         .env_remove("NO_PROXY")
         .env_remove("no_proxy")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&status.stdout);
+    let said = String::from_utf8_lossy(&output.stdout);
     assert!(
-        status.status.success() && said.contains("1 passed"),
+        output.status.success() && said.contains("1 passed"),
         "{said}"
     );
+}
+
+// check: FISK-53
+#[test]
+fn plain_http_passes_no_proxy() {
+    let nowhere = "http://127.0.0.1:9";
+    again_with(&[
+        ("http_proxy", nowhere),
+        ("HTTP_PROXY", nowhere),
+        ("ALL_PROXY", nowhere),
+    ]);
+}
+
+#[test]
+fn plain_http_needs_no_certificate_authorities() {
+    again_with(&[
+        ("SSL_CERT_FILE", "/nonexistent"),
+        ("SSL_CERT_DIR", "/nonexistent"),
+    ]);
 }
