@@ -31,7 +31,7 @@ struct Candidate<'a> {
     /// The groups above it, from the top.
     groups: Vec<&'a CommandModel>,
     tags: BTreeSet<String>,
-    /// A word of the path that is the alias of another command, and that command.
+    /// A word of the path that is also the alias or the name of another command, and that command.
     usurped: Option<(String, String)>,
 }
 
@@ -148,15 +148,12 @@ fn collect<'a>(
     found: &mut Vec<Candidate<'a>>,
 ) {
     // The parser looks a word up among names and aliases alike, and an alias that is declared for another command wins.
-    let aliases: BTreeMap<&str, &str> = siblings
-        .iter()
-        .flat_map(|other| {
-            other
-                .aliases
-                .iter()
-                .map(|alias| (alias.as_str(), other.name.as_str()))
-        })
-        .collect();
+    let mut claims: BTreeMap<&str, Vec<&CommandModel>> = BTreeMap::new();
+    for other in siblings {
+        for word in std::iter::once(&other.name).chain(&other.aliases) {
+            claims.entry(word).or_default().push(other);
+        }
+    }
     for command in commands {
         let mut here = above.clone();
         here.tags.extend(command.tags.iter().cloned());
@@ -164,11 +161,13 @@ fn collect<'a>(
             continue;
         }
         here.path.push(command.name.clone());
-        if let Some(other) = aliases.get(command.name.as_str())
-            && *other != command.name
+        let claimed = claims.get(command.name.as_str());
+        let other =
+            claimed.and_then(|all| all.iter().find(|other| !std::ptr::eq(**other, command)));
+        if let Some(other) = other
             && here.usurped.is_none()
         {
-            here.usurped = Some((command.name.clone(), (*other).to_owned()));
+            here.usurped = Some((command.name.clone(), other.name.clone()));
         }
         if command.commands.is_empty() {
             found.push(Candidate {
@@ -243,12 +242,15 @@ fn refuse_names(selected: &[&Candidate<'_>], reserved: &[&str]) -> Result<(), To
                 second: command,
             });
         }
+    }
+    // Two tools of one name are told as such first.
+    for candidate in selected {
         if let Some((alias, other)) = &candidate.usurped {
             return Err(ToolError::Alias {
                 alias: alias.clone(),
                 other: plain::line(other, 100),
-                command,
-                tool: tool.to_owned(),
+                command: plain::line(&candidate.path.join(" "), 200),
+                tool: candidate.name.to_string(),
             });
         }
     }

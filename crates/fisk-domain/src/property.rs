@@ -197,8 +197,7 @@ impl Scalar {
                     .is_none_or(|pattern| pattern.is_match(text));
                 (listed && fits).then(|| text.clone())
             }
-            // A number too large for 64 bits was read as a fraction, and is no integer any more.
-            (Type::Integer, Value::Number(number)) if !number.is_f64() && self.within(number) => {
+            (Type::Integer, Value::Number(number)) if self.is_kept(number) => {
                 Some(number.to_string())
             }
             (Type::Number, Value::Number(number)) if self.within(number) => {
@@ -207,6 +206,19 @@ impl Scalar {
             (Type::Boolean, Value::Bool(value)) => Some(value.to_string()),
             (Type::Text | Type::Integer | Type::Number | Type::Boolean, _) => None,
         }
+    }
+
+    /// Whether the application reads this very integer. One too large for 64 bits was read as a fraction, and is none any more. fisk
+    /// reads its plain `int`, which is one of the two types without bounds, as a double and rounds silently.
+    fn is_kept(&self, number: &Number) -> bool {
+        if number.is_f64() || !self.within(number) {
+            return false;
+        }
+        let bounded = self.minimum.is_some() || self.maximum.is_some();
+        bounded
+            || number
+                .as_i64()
+                .is_some_and(|whole| whole as f64 as i128 == i128::from(whole))
     }
 
     fn within(&self, number: &Number) -> bool {
@@ -231,6 +243,9 @@ impl Scalar {
         }
         let kind = match self.kind {
             Type::Text => "a string",
+            Type::Integer if self.minimum.is_none() && self.maximum.is_none() => {
+                "an integer that a double holds exactly, as the application may read it as one"
+            }
             Type::Integer => "an integer of at most 64 bits",
             Type::Number => "a number",
             Type::Boolean => "true or false",

@@ -93,9 +93,9 @@ pub enum ToolError {
         /// The command.
         command: String,
     },
-    /// What runs under a command's name is another command, which has that name as an alias.
+    /// What runs under a command's name may be another command, which has that name too, mostly as an alias.
     #[error(
-        "the command {other:?} has the alias {alias:?}, so it would run in place of the command {command:?}; exclude ^{tool}$"
+        "the command {other:?} goes by {alias:?} too, so it could run in place of the command {command:?}; exclude ^{tool}$"
     )]
     Alias {
         /// The word that both have.

@@ -396,3 +396,24 @@ fn an_application_of_an_old_release_works() {
     // Its types are not known, so a number is no text.
     assert!(refusal(echo, json!({"count": 12})).contains("a string"));
 }
+
+#[test]
+fn an_integer_that_the_application_would_round_is_refused() {
+    let echo = echo();
+    // What would happen: another number than the one given.
+    let rounded = common::command("app", "")
+        .args(["echo", "--count=9007199254740993"])
+        .output()
+        .unwrap();
+    let rounded: Value = serde_json::from_slice(&rounded.stdout).unwrap();
+    assert_eq!(rounded["count"], json!(9_007_199_254_740_992_i64));
+
+    for count in [9_007_199_254_740_993_i64, -9_007_199_254_740_993, i64::MAX] {
+        assert!(refusal(&echo, json!({"count": count})).contains("a double holds exactly"));
+    }
+    assert!(refusal(&echo, json!({"count": u64::MAX})).contains("a double holds exactly"));
+    assert_eq!(
+        understood(json!({"count": i64::MIN}))["count"],
+        json!(i64::MIN)
+    );
+}
