@@ -8,6 +8,7 @@ mod files;
 mod isolation;
 mod lifecycle;
 mod limits;
+mod shared;
 
 use crate::{Backend, BoxFuture, Command, EnvId, EnvSpec, ExecOutcome, ExecSpec, Guest};
 use std::{
@@ -92,6 +93,7 @@ pub fn cases() -> Vec<Case> {
         isolation::cases(),
         lifecycle::cases(),
         limits::cases(),
+        shared::cases(),
     ]
     .into_iter()
     .flatten()
