@@ -1,6 +1,9 @@
 //! How a run is stopped from outside.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use fisk_operator::Interrupts;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -40,6 +43,7 @@ pub struct Stop {
     suspends: bool,
     cause: Arc<Mutex<Option<Cause>>>,
     interrupts: Interrupts,
+    asking: Arc<AtomicBool>,
 }
 
 impl Stop {
@@ -52,6 +56,7 @@ impl Stop {
             suspends,
             cause: Arc::default(),
             interrupts: Interrupts::new(),
+            asking: Arc::default(),
         }
     }
 
@@ -73,6 +78,22 @@ impl Stop {
     /// Counts Ctrl-C, at a question and elsewhere. The second one ends the run wherever it comes.
     pub fn interrupts(&self) -> Interrupts {
         self.interrupts.clone()
+    }
+
+    /// Waits for an answer of the operator. Meanwhile Ctrl-C is an answer.
+    pub async fn asking<T>(&self, question: impl Future<Output = T>) -> T {
+        self.asking.store(true, Ordering::SeqCst);
+        let answer = question.await;
+        self.asking.store(false, Ordering::SeqCst);
+        answer
+    }
+
+    /// Ctrl-C as a key of the full-screen interface, which comes as no signal.
+    pub fn pressed(&self) {
+        self.interrupts.note();
+        if !self.asking.load(Ordering::SeqCst) {
+            self.request(Cause::Interrupt);
+        }
     }
 
     /// What asked first; `None` where nothing did.
@@ -136,6 +157,16 @@ mod tests {
         let stop = Stop::new(false);
         stop.request(Cause::Interrupt);
         assert!(stop.hard.is_cancelled() && !stop.now.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn ctrl_c_in_the_full_screen_denies_a_question_and_stops_a_run_without_one() {
+        let stop = Stop::new(true);
+        stop.asking(async { stop.pressed() }).await;
+        assert!(!stop.soft.is_cancelled());
+        let stop = Stop::new(true);
+        stop.pressed();
+        assert!(stop.soft.is_cancelled() && !stop.hard.is_cancelled());
     }
 
     // check: FISK-66

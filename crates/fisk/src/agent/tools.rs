@@ -129,7 +129,7 @@ impl Agent {
             id: call.id.clone(),
         });
         let asked = tool.call(&call.input, &*self.prompter, &self.stop.soft);
-        let answer = asked.await;
+        let answer = self.stop.asking(asked).await;
         if self.stop.soft.is_cancelled() {
             return None;
         }
@@ -188,7 +188,8 @@ impl Agent {
                     command: Exact::argv(&argv),
                     tags: tool.gating_tags().to_vec(),
                 };
-                let answer = self.prompter.approve(&request, &self.stop.soft).await;
+                let asked = self.prompter.approve(&request, &self.stop.soft);
+                let answer = self.stop.asking(asked).await;
                 if self.stop.soft.is_cancelled() {
                     return Ok(None);
                 }

@@ -12,6 +12,8 @@ use fisk_domain::{
     session::{FORMAT, Fingerprint, Finish, Record, ToolPrint},
 };
 use fisk_operator::{LineOptions, LinePrompter, Prompter};
+use fisk_tui::{Signal, StartError, Tui, TuiOptions};
+use fuse_terminal::ColourChoice;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -47,13 +49,13 @@ pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
     let system = system::prompt(config.identity.as_deref(), config.system_prompt.as_deref());
     let fingerprint = fingerprint(config, &application, &system);
     let mut log = begin(&args, config, prompt, fingerprint)?;
-    let (prompter, watcher) = faces(config, secrets, &stop)?;
+    let faces = faces(&args, config, secrets, &stop)?;
     let agent = Agent {
         provider,
         tools: Arc::clone(&application.tools),
         executor: Arc::clone(&application.executor),
-        prompter,
-        watcher: Arc::clone(&watcher),
+        prompter: faces.prompter,
+        watcher: Arc::clone(&faces.watcher),
         human_in_the_loop: config.harness.human_in_the_loop,
         system,
         limits: config.llm.limits,
@@ -61,7 +63,7 @@ pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
         stop: stop.clone(),
     };
     let end = agent.run(&mut log).await;
-    conclude(end, &log, &stop, &*watcher)
+    conclude(end, &log, &stop, &*faces.watcher, faces.screen)
 }
 
 /// The run's record: a new one, or that of the session to go on with.
@@ -125,84 +127,137 @@ fn prompt_of(given: &str) -> Result<String, Failure> {
 }
 
 /// Who is asked, and who is told.
+struct Faces {
+    prompter: Arc<dyn Prompter>,
+    watcher: Arc<dyn Watcher>,
+    /// Ends, and gives the terminal back, when it is dropped.
+    screen: Option<Tui>,
+}
+
 fn faces(
+    args: &RunArgs,
     config: &Config,
     secrets: &Secrets,
     stop: &Stop,
-) -> Result<(Arc<dyn Prompter>, Arc<dyn Watcher>), Failure> {
-    let lines: Arc<dyn Watcher> = Arc::new(Lines::of_process());
-    let prompter: Arc<dyn Prompter> = match config.harness.operator {
-        Operator::Terminal => Arc::new(LinePrompter::new(LineOptions {
+) -> Result<Faces, Failure> {
+    let fuse = match config.harness.operator {
+        Operator::Terminal => None,
+        Operator::Fuse => Some(setup::fuse(config, secrets)?),
+    };
+    let lines = || Faces {
+        prompter: Arc::new(LinePrompter::new(LineOptions {
             no_bell: config.harness.no_bell,
             interrupts: stop.interrupts(),
         })),
-        Operator::Fuse => setup::fuse(config, secrets)?,
+        watcher: Arc::new(Lines::of_process()),
+        screen: None,
     };
-    Ok((prompter, lines))
+    let wanted = !args.no_tui && !config.harness.no_tui && output::all_terminals();
+    let mut faces = match wanted {
+        true => full_screen(config, stop).unwrap_or_else(lines),
+        false => lines(),
+    };
+    if let Some(fuse) = fuse {
+        faces.prompter = fuse;
+    }
+    Ok(faces)
 }
 
-fn conclude(end: End, log: &Log, stop: &Stop, watcher: &dyn Watcher) -> Done {
-    let resume = log
-        .session()
-        .map(|name| format!("go on with: fisk run --resume {name}"));
-    let suspended = |why: &str| {
-        watcher.event(match log.session() {
-            Some(name) => Event::Suspended(name.to_owned()),
-            None => Event::Failed(why.to_owned()),
-        });
-        error(why);
-        if let Some(resume) = &resume {
-            output::note(resume);
-        }
+fn full_screen(config: &Config, stop: &Stop) -> Option<Faces> {
+    let heard = stop.clone();
+    let options = TuiOptions {
+        bell: !config.harness.no_bell,
+        title: config
+            .identity
+            .clone()
+            .unwrap_or_else(|| config.application.display().to_string()),
+        colour: ColourChoice::of_process(true),
+        on_signal: Arc::new(move |signal| match signal {
+            Signal::Interrupt => heard.pressed(),
+            Signal::HangUp => heard.request(Cause::HangUp),
+        }),
     };
-    match end {
-        End::Finished(Finish::Answered(text)) => {
-            watcher.event(Event::Answered(text.clone()));
-            output::foreign(&text)?;
-            Ok(0)
-        }
-        End::Finished(Finish::Refused(text)) => {
-            let why = match text.trim() {
-                "" => "the model refused".to_owned(),
-                text => format!("the model refused: {text}"),
-            };
-            watcher.event(Event::Failed(why.clone()));
-            error(&why);
-            Ok(1)
-        }
-        End::Finished(Finish::Stopped { reason, text }) => {
-            watcher.event(Event::Failed(reason.clone()));
-            if !text.trim().is_empty() {
-                output::foreign(&text)?;
-            }
-            error(&reason);
-            Ok(1)
-        }
-        End::Spent(spent) => {
-            suspended(&spent.to_string());
-            Ok(1)
-        }
-        End::Failed(why) => {
-            suspended(&why);
-            Ok(1)
-        }
-        End::Stopped => {
-            let cause = stop.cause().unwrap_or(Cause::Interrupt);
-            match log.session() {
-                Some(name) => {
-                    watcher.event(Event::Suspended(name.to_owned()));
-                    output::note(&format!("session {name} is suspended"));
-                    output::note(&resume.unwrap_or_default());
-                    Ok(SUSPENDED)
-                }
-                None => {
-                    watcher.event(Event::Failed("stopped".to_owned()));
-                    output::note("stopped");
-                    Ok(cause.exit_code())
-                }
-            }
+    match Tui::start(options) {
+        Ok((tui, prompter, watcher)) => Some(Faces {
+            prompter,
+            watcher,
+            screen: Some(tui),
+        }),
+        Err(StartError::NotATerminal | StartError::Background) => None,
+        Err(StartError::Io(error)) => {
+            warning(&format!("no full screen: {error}"));
+            None
         }
     }
+}
+
+/// What is left to say once the screen is given back.
+struct Conclusion {
+    event: Event,
+    /// For standard output.
+    answer: Option<String>,
+    error: Option<String>,
+    code: u8,
+}
+
+impl Conclusion {
+    fn failed(why: String) -> Self {
+        Self {
+            event: Event::Failed(why.clone()),
+            answer: None,
+            error: Some(why),
+            code: 1,
+        }
+    }
+}
+
+fn conclude(end: End, log: &Log, stop: &Stop, watcher: &dyn Watcher, screen: Option<Tui>) -> Done {
+    let is_over = matches!(end, End::Finished(_));
+    let conclusion = match end {
+        End::Finished(Finish::Answered(text)) => Conclusion {
+            event: Event::Answered(text.clone()),
+            answer: Some(text),
+            error: None,
+            code: 0,
+        },
+        End::Finished(Finish::Refused(text)) => Conclusion::failed(match text.trim() {
+            "" => "the model refused".to_owned(),
+            text => format!("the model refused: {text}"),
+        }),
+        End::Finished(Finish::Stopped { reason, text }) => Conclusion {
+            answer: Some(text).filter(|text| !text.trim().is_empty()),
+            ..Conclusion::failed(reason)
+        },
+        End::Spent(spent) => Conclusion::failed(spent.to_string()),
+        End::Failed(why) => Conclusion::failed(why),
+        End::Stopped => {
+            let cause = stop.cause().unwrap_or(Cause::Interrupt);
+            Conclusion {
+                event: Event::Suspended(log.session().unwrap_or_default().to_owned()),
+                answer: None,
+                error: None,
+                code: match log.session() {
+                    Some(_) => SUSPENDED,
+                    None => cause.exit_code(),
+                },
+            }
+        }
+    };
+    watcher.event(conclusion.event);
+    drop(screen);
+    if let Some(text) = conclusion.answer {
+        output::foreign(&text)?;
+    }
+    match (&conclusion.error, log.session()) {
+        (Some(why), _) => error(why),
+        (None, Some(name)) if !is_over => output::note(&format!("session {name} is suspended")),
+        (None, None) if !is_over => output::note("stopped"),
+        (None, _) => {}
+    }
+    if let Some(name) = log.session().filter(|_| !is_over) {
+        output::note(&format!("go on with: fisk run --resume {name}"));
+    }
+    Ok(conclusion.code)
 }
 
 fn fingerprint(config: &Config, application: &Application, system: &str) -> Fingerprint {
