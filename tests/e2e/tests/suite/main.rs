@@ -15,6 +15,7 @@ mod grants;
 mod http;
 mod invariants;
 mod lifecycle;
+mod operator;
 mod outage;
 mod requests;
 mod restarts;
