@@ -170,6 +170,11 @@ impl Runner {
         }
     }
 
+    /// Does something that the end of the server waits for.
+    pub(crate) fn track(&self, what: impl Future<Output = ()> + Send + 'static) {
+        drop(self.running.spawn(what));
+    }
+
     /// Kills what runs and waits until it is dead.
     pub(crate) async fn end(&self) {
         self.stop.cancel();

@@ -7,10 +7,13 @@ use a2a::{
 use fisk_domain::{Call, CommandTool, Denial, Facts, Gate, PromptFailure, Step, Verdict};
 use fisk_operator::ApprovalRequest;
 use serde_json::Value;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::run::{Ran, Runner};
+
+/// How long a question may take to be withdrawn.
+const RECALL: Duration = Duration::from_secs(3);
 
 /// A task that has not begun.
 pub(super) fn submitted(context: Option<String>) -> Task {
@@ -90,6 +93,14 @@ pub(super) async fn perform(
     Ending::Ran(runner.run(call, cancel.cancelled()).await)
 }
 
+/// Why a question is void before it is answered.
+async fn no_longer(patience: Duration, cancel: &CancellationToken) -> PromptFailure {
+    tokio::select! {
+        () = tokio::time::sleep(patience) => PromptFailure::Expired,
+        () = cancel.cancelled() => PromptFailure::Cancelled,
+    }
+}
+
 /// The gate of one call: an allowance for the session ends with it.
 async fn agree(
     runner: &Runner,
@@ -116,12 +127,16 @@ async fn agree(
                 tags: tool.gating_tags().to_vec(),
             };
             let asking = runner.stop().child_token();
+            let mut asked = operator.approve(&request, &asking);
             let answer = tokio::select! {
-                answer = operator.approve(&request, &asking) => answer,
-                () = tokio::time::sleep(runner.limits.answer) => Err(PromptFailure::Expired),
-                () = cancel.cancelled() => Err(PromptFailure::Cancelled),
+                answer = &mut asked => answer,
+                failure = no_longer(runner.limits.answer, cancel) => {
+                    // So that nobody answers what no longer waits. An answer that comes now is too late.
+                    asking.cancel();
+                    let _ = tokio::time::timeout(RECALL, asked).await;
+                    Err(failure)
+                }
             };
-            asking.cancel();
             match gate.answer(tool, &answer) {
                 Verdict::Run => Ok(()),
                 Verdict::Deny(denial) => Err(denial),

@@ -70,7 +70,7 @@ impl Tasks {
             known.insert(id, handle.clone());
         }
         let (runner, cancel) = (Arc::clone(&self.runner), handle.cancel.clone());
-        tokio::spawn(async move {
+        self.runner.track(async move {
             sender.send_modify(working);
             let performed =
                 std::panic::AssertUnwindSafe(perform(runner, tool, call, cancel)).catch_unwind();
