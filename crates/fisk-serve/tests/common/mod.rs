@@ -1,6 +1,8 @@
 //! A real application, a real server in front of it, and clients with a person behind them.
 #![allow(dead_code)]
 
+pub mod agent;
+
 use std::{
     net::{IpAddr, Ipv4Addr},
     path::PathBuf,
