@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fisk_domain::{Approval, PromptFailure};
 use fuse_terminal::prompt::{Answer, Approved, Prompt, PromptError, can_ask};
@@ -11,10 +12,14 @@ use fuse_terminal::{Exact, strip_and_cut};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::interrupts::Interrupts;
 use crate::prompter::{ApprovalRequest, Confirm, Input, Prompter, Select};
+
+/// How long a cancelled question may take to leave the screen.
+const LEAVING: Duration = Duration::from_secs(1);
 
 /// How the line prompter asks.
 #[derive(Debug, Clone, Default)]
@@ -83,12 +88,16 @@ impl LinePrompter {
             drop(turn);
             answer
         });
-        let mut canceller = Some(canceller);
-        let joined = loop {
-            tokio::select! {
-                biased;
-                joined = &mut asking => break joined,
-                () = cancel.cancelled(), if canceller.is_some() => canceller = None,
+        let joined = tokio::select! {
+            biased;
+            joined = &mut asking => joined,
+            () = cancel.cancelled() => {
+                drop(canceller);
+                // A terminal that takes no output must not hold up the end of the run.
+                match timeout(LEAVING, &mut asking).await {
+                    Ok(joined) => joined,
+                    Err(_) => return Err(PromptFailure::Cancelled),
+                }
             }
         };
         let answer = joined.map_err(|error| failed(&error))?;

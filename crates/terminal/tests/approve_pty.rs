@@ -89,7 +89,7 @@ fn other_keys_do_nothing() {
     }
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-40
 #[test]
 fn keys_in_one_piece_never_approve() {
     for (keys, denied) in [
@@ -115,7 +115,7 @@ fn keys_in_one_piece_never_approve() {
     }
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-40
 #[test]
 fn what_was_typed_before_the_question_neither_approves_nor_denies() {
     let mut person = Person::asked(b"y\rs\x03", ask(&short()));
@@ -131,7 +131,7 @@ fn a_terminal_that_hangs_up_denies() {
     assert_eq!(hung_up(READY, ask(&short())), Answer::Ended);
 }
 
-// check: FISK-10, FISK-16
+// check: FISK-10, FISK-16, FISK-41
 #[test]
 fn a_long_command_line_is_read_to_its_end_before_it_is_approved() {
     let command = long();
@@ -192,7 +192,7 @@ fn reading_it_ends_with_a_denial_like_the_question() {
     }
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-41
 #[test]
 fn what_does_not_fit_on_the_screen_has_to_be_read_first() {
     let command = Exact::argv(["nats", &"x".repeat(300)]);
@@ -249,7 +249,7 @@ fn a_command_line_cannot_drive_the_terminal_nor_imitate_the_prompt() {
     assert_eq!(person.answer(), Answer::Given(Approved::No));
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-42
 #[test]
 fn a_question_that_is_cancelled_denies_and_leaves_the_terminal_as_it_was() {
     for paging in [false, true] {
@@ -293,6 +293,7 @@ impl AsFd for Failing {
     }
 }
 
+// check: FISK-42
 #[test]
 fn a_panic_leaves_the_terminal_as_it_was() {
     let pty = openpty(None, None).expect("a pty");
@@ -310,7 +311,7 @@ fn a_panic_leaves_the_terminal_as_it_was() {
 
 const CHILD: &str = "FUSE_TERMINAL_TEST_BACKGROUND";
 
-// check: FISK-10
+// check: FISK-10, FISK-42
 #[test]
 fn a_process_in_the_background_is_refused_and_not_stopped() {
     if std::env::var_os(CHILD).is_some() {

@@ -60,7 +60,7 @@ fn only_y_is_a_yes_whatever_is_suggested() {
     }
 }
 
-// check: FISK-12
+// check: FISK-12, FISK-40
 #[test]
 fn a_pasted_yes_is_none() {
     for paste in [&b"\x1b[200~y\x1b[201~"[..], b"\x1b[200~y", b"yy", b"\x1b[B"] {

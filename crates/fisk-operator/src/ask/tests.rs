@@ -110,7 +110,7 @@ fn is_negative(tool: AskTool, result: &Value) -> bool {
     no && final_note && result.as_object().is_some_and(|members| members.len() == 2)
 }
 
-// check: FISK-12
+// check: FISK-12, FISK-43
 #[test]
 fn an_answer_is_told_in_the_words_of_its_tool() {
     let (operator, cancel) = (Operator::new(), CancellationToken::new());
@@ -180,6 +180,7 @@ fn an_index_that_is_none_of_the_options_selects_nothing() {
     assert!(is_negative(AskTool::Select, &result), "{result}");
 }
 
+// check: FISK-43
 #[test]
 fn wrong_input_is_rejected_by_name_and_asks_nobody() {
     let many: Vec<String> = (0..26).map(|n| n.to_string()).collect();

@@ -84,6 +84,7 @@ pub struct FusePrompter {
     client: Client,
     environment: EnvId,
     timeout: Option<Duration>,
+    once_only: bool,
 }
 
 impl FusePrompter {
@@ -115,7 +116,17 @@ impl FusePrompter {
             client,
             environment,
             timeout: config.timeout,
+            once_only: false,
         })
+    }
+
+    /// Approvals are for one call each: where calls are served to other programs there is no session to allow a command for.
+    #[must_use]
+    pub fn once_only(self) -> Self {
+        Self {
+            once_only: true,
+            ..self
+        }
     }
 
     async fn decided(
@@ -157,13 +168,15 @@ impl Prompter for FusePrompter {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Approval, PromptFailure>> {
         async move {
-            let form = question::approval(request)?;
+            let form = question::approval(request, self.once_only)?;
             let is_review = matches!(form, Form::Review { .. });
             Ok(match self.decided(form, cancel).await? {
                 // A review has no answer, and its approval is for what was read.
                 Decided::Approved { .. } if is_review => Approval::Once,
                 Decided::Approved { answer } if answer == APPROVE => Approval::Once,
-                Decided::Approved { answer } if answer == APPROVE_SESSION => Approval::Session,
+                Decided::Approved { answer } if answer == APPROVE_SESSION && !self.once_only => {
+                    Approval::Session
+                }
                 Decided::Approved { .. } => Approval::Denied { reason: None },
                 Decided::Rejected { reason } => Approval::Denied {
                     reason: Some(reason).filter(|reason| !reason.trim().is_empty()),

@@ -33,16 +33,18 @@ pub(super) enum Form {
 }
 
 /// An approval. What is shown is what runs: a question that would be cut where it is shown becomes a review, which is shown whole.
-pub(super) fn approval(request: &ApprovalRequest) -> Result<Form, PromptFailure> {
+pub(super) fn approval(request: &ApprovalRequest, once_only: bool) -> Result<Form, PromptFailure> {
     let title = title(request);
     let command = request.command.whole();
     let question = format!("{title} {command}");
     // It holds nothing that would be stripped, either, or it could not be equal.
     if strip_and_cut(&question, MAX_TEXT) == question {
-        return Ok(Form::Ask {
-            question,
-            choices: [APPROVE, APPROVE_SESSION, DENY].map(str::to_owned).into(),
-        });
+        let offered: &[&str] = match once_only {
+            true => &[APPROVE, DENY],
+            false => &[APPROVE, APPROVE_SESSION, DENY],
+        };
+        let choices = offered.iter().copied().map(str::to_owned).collect();
+        return Ok(Form::Ask { question, choices });
     }
     if command.len() > MAX_CONTENT {
         return Err(PromptFailure::Failed(format!(
@@ -146,19 +148,20 @@ mod tests {
     #[test]
     fn a_command_line_is_in_the_question_whole_or_in_a_review_whole() {
         let Form::Ask { question, choices } =
-            approval(&request(&["nats", "rm \u{202e}x"])).unwrap()
+            approval(&request(&["nats", "rm \u{202e}x"]), false).unwrap()
         else {
             panic!("a short one is an ask");
         };
         assert!(question.ends_with(r": nats $'rm \u{202e}x'"), "{question}");
         assert_eq!(choices, ["approve", "approve for the session", "deny"]);
         let long = "x".repeat(3000);
-        let Form::Review { content, .. } = approval(&request(&["nats", &long])).unwrap() else {
+        let Form::Review { content, .. } = approval(&request(&["nats", &long]), false).unwrap()
+        else {
             panic!("a long one is a review");
         };
         assert_eq!(content, format!("nats {long}"));
         let longest = "x".repeat(MAX_CONTENT);
-        assert!(approval(&request(&["nats", &longest])).is_err());
+        assert!(approval(&request(&["nats", &longest]), false).is_err());
     }
 
     #[test]
@@ -175,7 +178,7 @@ mod tests {
         fn an_approval_shows_all_of_the_command_line_and_nothing_hidden(argv in prop::collection::vec(any::<String>(), 1..40)) {
             let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
             let request = request(&argv);
-            let (shown, whole) = match approval(&request).unwrap() {
+            let (shown, whole) = match approval(&request, false).unwrap() {
                 Form::Ask { question, .. } => (question.clone(), strip_and_cut(&question, MAX_TEXT)),
                 Form::Review { content, .. } => (content.clone(), fuse_terminal::strip(&content)),
             };

@@ -231,7 +231,7 @@ mod tests {
             "decided_by": {"id": "x", "source": source}, "decided_at": "2026-01-01T00:05:00Z"})
     }
 
-    // check: FISK-10
+    // check: FISK-10, FISK-44
     #[test]
     fn only_a_person_who_approves_in_time_approves() {
         for source in ["pinned", "asserted", "key"] {
@@ -253,7 +253,7 @@ mod tests {
         assert!(judge(&raised(), &odd).is_err());
     }
 
-    // check: FISK-10
+    // check: FISK-10, FISK-44
     #[test]
     fn silence_is_no_yes_whatever_the_policy_says() {
         let ended = intervention("expired", decision("approve", "system"));

@@ -80,7 +80,7 @@ async fn answer(env: &Env, answer: &str) -> Value {
     asked
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-44
 async fn an_approval_is_what_a_person_says(server: &Server) {
     let env = server.env(block()).await;
     let (prompter, cancel) = (prompter(server, &env), CancellationToken::new());
@@ -104,6 +104,12 @@ async fn an_approval_is_what_a_person_says(server: &Server) {
         );
         assert_eq!(approving.await.expect("it ends"), Ok(meant));
     }
+    // Where an allowance would be forgotten at once, none is offered.
+    let approving = approve(&prompter.clone().once_only(), &request, &cancel);
+    let asked = answer(&env, "approve").await;
+    let choices = &asked["payload"]["ask"]["choices"];
+    assert_eq!(choices, &json!(["approve", "deny"]));
+    assert_eq!(approving.await.expect("it ends"), Ok(Approval::Once));
     let approving = approve(&prompter, &request, &cancel);
     let asked = pending(&env).await;
     env.api.reject(id(&asked), "use purge").await.ok(200);
@@ -113,7 +119,7 @@ async fn an_approval_is_what_a_person_says(server: &Server) {
     assert_eq!(approving.await.expect("it ends"), Ok(denied));
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-44
 async fn a_long_command_line_is_reviewed_whole(server: &Server) {
     let env = server.env(block()).await;
     let (prompter, cancel) = (prompter(server, &env), CancellationToken::new());
@@ -169,7 +175,7 @@ async fn questions_of_the_model_are_answered(server: &Server) {
     assert_eq!(refused, Err(PromptFailure::Refused("neither".to_owned())));
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-44
 async fn silence_denies_although_the_policy_takes_it_for_a_yes(server: &Server) {
     let mut block = block();
     block["on_timeout"] = json!("allow");
@@ -188,7 +194,7 @@ async fn silence_denies_although_the_policy_takes_it_for_a_yes(server: &Server) 
     assert_eq!(env.api.read(&asked).await["decision"]["outcome"], "approve");
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-44
 async fn a_cancelled_run_withdraws_its_question(server: &Server) {
     let env = server.env(block()).await;
     let request = command(&["nats", "stream", "rm"]);
@@ -234,7 +240,7 @@ async fn a_cancelled_run_withdraws_its_question(server: &Server) {
     assert_eq!(env.interventions().await.len(), before);
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-44
 async fn a_question_that_cannot_be_raised_denies(server: &Server) {
     let (env, cancel) = (server.env(json!(null)).await, CancellationToken::new());
     let request = command(&["nats", "stream", "rm"]);
@@ -259,7 +265,7 @@ async fn a_question_that_cannot_be_raised_denies(server: &Server) {
     }
 }
 
-// check: FISK-10
+// check: FISK-10, FISK-44
 async fn an_answer_arrives_over_a_server_that_is_killed(store: Store) {
     let server = Server::start(store);
     let env = server.env(block()).await;
