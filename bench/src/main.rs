@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask bench [MEASURE]…`; see `bench/README.md`.
 
+mod command;
 mod create;
 mod exec;
 mod expiry;
@@ -38,18 +39,20 @@ usage: cargo xtask bench [MEASURE]... [--fuse PATH]
   exec         a command's round trip, beside bwrap
   create       an environment without build steps
   expiry       100,000 interventions with one deadline
+  command      a command that Fisk runs, beside a bare spawn; memory while it floods
 
 Without a name all of them run. --fuse names the binary that serves; it lies beside this one by default.
 ";
 
 /// The measures, in the order in which they run, each with the longest time it may take.
-const MEASURES: [(&str, Duration); 6] = [
+const MEASURES: [(&str, Duration); 7] = [
     ("lifecycles", Duration::from_secs(170)),
     ("wake", Duration::from_secs(100)),
     ("verdict", Duration::from_secs(20)),
     ("exec", Duration::from_secs(40)),
     ("create", Duration::from_secs(40)),
     ("expiry", Duration::from_secs(110)),
+    ("command", Duration::from_secs(60)),
 ];
 
 fn main() -> ExitCode {
@@ -169,6 +172,7 @@ async fn measure_all(wanted: &Wanted, bed: &Bed, report: &mut Report) -> bool {
                 "exec" => exec::measure(bed, report).await,
                 "create" => create::measure(bed, report).await,
                 "expiry" => expiry::measure(bed, report).await,
+                "command" => command::measure(report).await,
                 other => bail!("{other} has no code"),
             }
         };

@@ -75,8 +75,9 @@ pub enum HardenError {
 /// Every variable that [`HARNESS_SECRETS`](crate::HARNESS_SECRETS) or `more` (names and `*` patterns, in any case) means is read, removed from
 /// the environment, and overwritten in the memory that the kernel shows as `/proc/PID/environ`. The process becomes undumpable, so that no
 /// process of the same user can read its memory or its files under `/proc`, or trace it, and it leaves no core file; its children
-/// leave none either. Commands also give up `CAP_SYS_PTRACE`, so that this holds where the harness runs as root; but a command of root has other
-/// ways to whatever root may read, such as the file that the secret came from.
+/// leave none either. Commands also give up `CAP_SYS_PTRACE`, so that the memory stays closed where the harness runs as root. A command of root
+/// can still read where memory lies and the overwritten variables, and has other ways to whatever root may read, such as the file that
+/// a secret came from.
 ///
 /// # Errors
 /// [`HardenError`].
