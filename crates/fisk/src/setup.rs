@@ -69,7 +69,7 @@ fn selection(config: &Config) -> Selection {
     Selection {
         include: patterns(&config.include),
         exclude: patterns(&config.exclude),
-        confirm_tags: config.harness.confirm_tags.iter().cloned().collect(),
+        confirm_tags: config.harness.confirm_tags.clone(),
         global_flags: config.global_flags.clone(),
     }
 }

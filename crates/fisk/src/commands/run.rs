@@ -41,7 +41,7 @@ pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
     let provider = setup::provider(config, &file, secrets)?;
     let prompt = args.prompt.as_deref().map(prompt_of).transpose()?;
     let application = Application::find(config, &file).await?;
-    for told in &application.warnings {
+    for told in application.warnings.iter().filter(|told| is_urgent(told)) {
         warning(&format!("{file}: {told}"));
     }
     let stop = Stop::new(args.checkpoint || args.resume.is_some());
@@ -64,6 +64,16 @@ pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
     };
     let end = agent.run(&mut log).await;
     conclude(end, &log, &stop, &*faces.watcher, faces.screen)
+}
+
+/// Whether somebody who starts a run should read it each time: a gate that holds nothing is such a thing, and what the application
+/// itself is like is not. `fisk info` tells everything.
+fn is_urgent(told: &fisk_domain::Warning) -> bool {
+    use fisk_domain::Warning;
+    match told {
+        Warning::Unmatched { .. } | Warning::NoTools => true,
+        Warning::NotOffered { .. } | Warning::RequiredHidden { .. } => false,
+    }
 }
 
 /// The run's record: a new one, or that of the session to go on with.
@@ -270,7 +280,7 @@ fn fingerprint(config: &Config, application: &Application, system: &str) -> Fing
         global_flags: config.global_flags.clone(),
         include: filter(&config.include),
         exclude: filter(&config.exclude),
-        confirm_tags: config.harness.confirm_tags.clone(),
+        confirm_tags: config.harness.confirm_tags.iter().cloned().collect(),
         human_in_the_loop: config.harness.human_in_the_loop,
         sandbox: config.harness.sandbox,
         tools: tools(&application.tools),

@@ -6,7 +6,6 @@ mod read;
 mod yaml;
 
 use std::{
-    collections::BTreeSet,
     fs::File,
     io::{self, Read as _},
     net::{IpAddr, Ipv4Addr},
@@ -126,7 +125,7 @@ pub struct Harness {
     /// `human_in_the_loop.enabled`.
     pub human_in_the_loop: bool,
     /// `confirm_tags`.
-    pub confirm_tags: BTreeSet<String>,
+    pub confirm_tags: Vec<String>,
     /// `no_tui`.
     pub no_tui: bool,
     /// `no_bell`.

@@ -242,9 +242,7 @@ fn harness(section: &Section, folder: &Path, checker: &mut Checker) -> Harness {
     }
     Harness {
         human_in_the_loop: enabled(section, "human_in_the_loop", checker),
-        confirm_tags: plain(section.texts("confirm_tags", checker))
-            .into_iter()
-            .collect(),
+        confirm_tags: plain(section.texts("confirm_tags", checker)),
         no_tui: switch("no_tui", checker),
         no_bell: switch("no_bell", checker),
         sessions_dir: section

@@ -1,8 +1,8 @@
 //! Configurations: refused, described, written.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -56,11 +56,26 @@ fn what_means_nothing_to_the_application_refuses_the_start() {
 #[test]
 fn two_commands_with_one_name_refuse_the_start_and_are_named() {
     let world = World::new("", vec![]);
-    let mut command = world.fisk(&["info"]);
-    command.env("FIXTURE_VARIANT", "clash");
-    let ran = ran(&mut command);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("would both be the tool"), "{ran:?}");
+    for (commands, told) in [
+        (
+            json!([{"name": "a_b"}, {"name": "a", "commands": [{"name": "b"}]}]),
+            "the commands \"a_b\" and \"a b\" would both be the tool \"a_b\"",
+        ),
+        (
+            json!([{"name": "ask_human_input"}]),
+            "the command \"ask_human_input\" would have the name of the built-in tool",
+        ),
+    ] {
+        let model = json!({"name": "app", "commands": commands});
+        let script = format!("#!/bin/sh\ncat <<'END'\n{model}\nEND\n");
+        fs::write(world.path("app.sh"), script).unwrap();
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(world.path("app.sh"), mode).unwrap();
+        fs::write(world.path("agent.yaml"), "application_path: ./app.sh\n").unwrap();
+        let ran = world.run(&["info"]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(told), "{ran:?}");
+    }
 }
 
 #[test]
@@ -115,8 +130,8 @@ fn info_shows_tools_tags_gates_and_warnings_without_a_key() {
             .contains("harness.confirm_tags[1]: \"impact:nosuch\" matches no command"),
         "{told:?}"
     );
-    let json: Value = serde_json::from_str(&world.run(&["info", "--json"]).stdout).unwrap();
-    let tools = json["tools"].as_array().unwrap();
+    let told: Value = serde_json::from_str(&world.run(&["info", "--json"]).stdout).unwrap();
+    let tools = told["tools"].as_array().unwrap();
     let need = tools.iter().find(|tool| tool["name"] == "need").unwrap();
     assert!(
         need["required"]
@@ -125,7 +140,10 @@ fn info_shows_tools_tags_gates_and_warnings_without_a_key() {
             .contains(&"alpha".into()),
         "{need}"
     );
-    assert_eq!(json["warnings"].as_array().unwrap().len(), 1, "{json}");
+    assert!(
+        told["warnings"].to_string().contains("impact:nosuch"),
+        "{told}"
+    );
 }
 
 // check: FISK-70

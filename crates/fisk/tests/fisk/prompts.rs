@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+/// The end of the question about a command: from here on keys count.
+const APPROVE: &str = "[y/s/v/N] ";
 const ASK: &str = "harness: {human_in_the_loop: {enabled: true}}\n";
 
 fn call(id: &str, tool: &str) -> Turn {
@@ -35,7 +37,7 @@ fn one_y_runs_the_command_that_was_shown_once() {
     let world = World::new("", vec![call("t1", "restart"), Turn::text("ok")]);
     let mut screen = world.at_terminal(&["run", "go"]);
     screen.sees("app restart");
-    screen.sees("deny");
+    screen.sees(APPROVE);
     screen.types("y");
     let ran = screen.ends();
     assert_eq!(
@@ -52,7 +54,7 @@ fn every_other_way_out_of_the_question_denies() {
     for key in ["n", "\r", "\u{1b}", "\u{3}", "\u{4}"] {
         let world = World::new("", vec![call("t1", "restart"), Turn::text("ok")]);
         let mut screen = world.at_terminal(&["run", "go"]);
-        screen.sees("deny");
+        screen.sees(APPROVE);
         screen.types(key);
         let ran = screen.ends();
         assert_eq!(
@@ -77,14 +79,14 @@ fn s_allows_the_command_for_the_run_and_no_other() {
         ],
     );
     let mut screen = world.at_terminal(&["run", "go"]);
-    screen.sees("deny");
+    screen.sees(APPROVE);
     screen.types("s");
     let seen = screen.sees("app purge");
     assert!(
-        !seen[seen.find("done").unwrap()..].contains("deny"),
+        !seen[seen.find("done").unwrap()..].contains(APPROVE),
         "{seen}"
     );
-    screen.sees("deny");
+    screen.sees(APPROVE);
     screen.types("n");
     assert_eq!(screen.ends().code, Some(0));
     let results = world.results();
@@ -123,7 +125,7 @@ fn a_call_without_its_parameters_is_never_asked_about() {
     );
     let ran = world.at_terminal(&["run", "go"]).ends();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!ran.stderr.contains("deny"), "{ran:?}");
+    assert!(!ran.stderr.contains(APPROVE), "{ran:?}");
     assert!(world.results()[0].1);
 }
 
@@ -137,7 +139,7 @@ fn the_model_can_ask_the_operator_where_that_is_on() {
     );
     let world = World::new(ASK, vec![ask, Turn::text("ok")]);
     let mut screen = world.at_terminal(&["run", "go"]);
-    let seen = screen.sees("[y/n]");
+    let seen = screen.sees("[y/N] ");
     assert!(seen.contains("Shall I?"), "{seen}");
     screen.types("y");
     let ran = screen.ends();
@@ -180,10 +182,10 @@ fn ctrl_c_at_two_questions_ends_the_run() {
     );
     let mut screen = world.at_terminal(&["run", "go"]);
     screen.sees("app restart");
-    screen.sees("deny");
+    screen.sees(APPROVE);
     screen.types("\u{3}");
     screen.sees("app purge");
-    screen.sees("deny");
+    screen.sees(APPROVE);
     screen.types("\u{3}");
     let ran = screen.ends();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{ran:?}");
