@@ -133,9 +133,10 @@ impl App {
                 self.activity = Activity::Failed;
                 self.transcript.note(&why, Look::Bad);
             }
-            Event::Suspended(why) => {
+            Event::Suspended(session) => {
                 self.activity = Activity::Suspended;
-                self.transcript.note(&why, Look::Warning);
+                let text = format!("suspended {session}");
+                self.transcript.note(text.trim_end(), Look::Warning);
             }
         }
     }

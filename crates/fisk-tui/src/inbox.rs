@@ -118,7 +118,7 @@ fn shorten(text: &mut String) {
 mod tests {
     use super::*;
 
-    // check: FISK-84
+    // check: FISK-83
     #[test]
     fn a_flood_that_nobody_draws_costs_bounded_memory_and_is_counted() {
         let mut inbox = Inbox::default();

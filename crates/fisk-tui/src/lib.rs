@@ -23,5 +23,5 @@ mod wrap;
 pub use app::{App, Effect};
 pub use keys::Key;
 pub use question::{Question, Reply};
-pub use tui::{OnSignal, Signal, StartError, Tui, TuiOptions, TuiPrompter};
+pub use tui::{OnSignal, Signal, StartError, Started, Tui, TuiOptions, TuiPrompter};
 pub use view::draw;

@@ -25,8 +25,8 @@ use nix::{
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?7l\x1b[2J";
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
-/// How long a terminal may take nothing before it is given up.
-const STUCK: Duration = Duration::from_secs(2);
+/// No screen is larger; what a terminal claims beyond it would cost memory for nothing.
+const LARGEST: (u16, u16) = (1000, 500);
 /// What is written at once, so that a terminal that takes nothing holds nobody up for long.
 const CHUNK: usize = 1024;
 
@@ -95,7 +95,9 @@ impl Screen {
     /// Columns and rows; the usual ones where the terminal does not know.
     pub fn size(&self) -> (u16, u16) {
         match terminal_size::terminal_size_of(&self.output) {
-            Some((columns, rows)) if columns.0 > 0 && rows.0 > 0 => (columns.0, rows.0),
+            Some((columns, rows)) if columns.0 > 0 && rows.0 > 0 => {
+                (columns.0.min(LARGEST.0), rows.0.min(LARGEST.1))
+            }
             Some(_) | None => (80, 24),
         }
     }
@@ -115,21 +117,21 @@ impl Screen {
         if self.is_restored() {
             return Ok(());
         }
-        self.write_all(bytes, STUCK, || self.is_restored())
+        // A terminal may stand still for as long as its network does; nobody is asked meanwhile.
+        self.write_all(bytes, None)
     }
 
-    fn write_all(
-        &self,
-        bytes: &[u8],
-        patience: Duration,
-        stop: impl Fn() -> bool,
-    ) -> io::Result<()> {
+    /// Without `patience` it waits until the terminal is given back.
+    fn write_all(&self, bytes: &[u8], patience: Option<Duration>) -> io::Result<()> {
         let mut rest = bytes;
         let mut since = Instant::now();
         while !rest.is_empty() {
             let mut ready = [PollFd::new(self.output.as_fd(), PollFlags::POLLOUT)];
             match poll(&mut ready, PollTimeout::from(50u8)) {
-                Ok(0) if stop() || since.elapsed() > patience => {
+                Ok(0)
+                    if patience
+                        .map_or(self.is_restored(), |patience| since.elapsed() > patience) =>
+                {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 Ok(0) | Err(Errno::EINTR) => continue,
@@ -167,7 +169,7 @@ impl Screen {
         // the shell.
         let _ = tcsetattr(&self.input, SetArg::TCSANOW, &locked(&self.before));
         let _ = tcflush(&self.input, FlushArg::TCIFLUSH);
-        let _ = self.write_all(LEAVE, Duration::from_millis(200), || false);
+        let _ = self.write_all(LEAVE, Some(Duration::from_millis(200)));
     }
 }
 

@@ -135,13 +135,7 @@ impl Shell {
         let mut dirty = true;
         let mut next_frame = Instant::now();
         loop {
-            if self.shared.hung_up.load(Ordering::SeqCst) {
-                return Err(End::HungUp);
-            }
-            // A panic elsewhere has given the terminal back: nothing more is drawn or asked.
-            if self.screen.is_restored() {
-                return Err(End::Stopped);
-            }
+            self.is_ours()?;
             if self.shared.stop.load(Ordering::SeqCst) {
                 let rest = self.shared.take();
                 rest.events.into_iter().for_each(|e| self.app.on_event(e));
@@ -169,6 +163,7 @@ impl Shell {
             let (typed, woken) = self.wait(wait, !dirty)?;
             if typed {
                 let keys = self.burst()?;
+                self.is_ours()?;
                 self.on_keys(&keys);
                 (dirty, next_frame) = (true, Instant::now());
             }
@@ -178,6 +173,17 @@ impl Shell {
             }
             self.next_question()?;
         }
+    }
+
+    /// Nothing more is drawn, asked or agreed to once the terminal is gone, or a panic elsewhere has given it back.
+    fn is_ours(&self) -> Result<(), End> {
+        if self.shared.hung_up.load(Ordering::SeqCst) {
+            return Err(End::HungUp);
+        }
+        if self.screen.is_restored() {
+            return Err(End::Stopped);
+        }
+        Ok(())
     }
 
     /// Whether there is input, and whether the thread was woken; the latter is not looked at while a drawing is due.

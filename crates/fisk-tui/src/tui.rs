@@ -91,6 +91,9 @@ pub enum StartError {
     Io(#[from] io::Error),
 }
 
+/// A started interface, who asks on it, and who is told what happens in the run.
+pub type Started = (Tui, Arc<TuiPrompter>, Arc<dyn Watcher>);
+
 /// What the thread and its callers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -157,9 +160,7 @@ impl Tui {
     ///
     /// # Errors
     /// Where stdin, stdout or stderr is no terminal, or it cannot be used. Nothing was drawn then.
-    pub fn start(
-        options: TuiOptions,
-    ) -> Result<(Self, Arc<TuiPrompter>, Arc<dyn Watcher>), StartError> {
+    pub fn start(options: TuiOptions) -> Result<Started, StartError> {
         let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
         if !(stdin.is_terminal() && stdout.is_terminal() && stderr.is_terminal()) {
             return Err(StartError::NotATerminal);
@@ -181,7 +182,7 @@ impl Tui {
         input: OwnedFd,
         output: OwnedFd,
         options: TuiOptions,
-    ) -> Result<(Self, Arc<TuiPrompter>, Arc<dyn Watcher>), StartError> {
+    ) -> Result<Started, StartError> {
         if isatty(&input) != Ok(true) || isatty(&output) != Ok(true) {
             return Err(StartError::NotATerminal);
         }
