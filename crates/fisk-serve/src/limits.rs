@@ -5,9 +5,12 @@ use std::time::Duration;
 /// Bounds of a served surface. The defaults are what the `fisk` command uses.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// How long a person may take to answer about a gated command. It counts neither towards the command's own time nor as one
-    /// that runs.
+    /// How long the user of an MCP client may take to answer about a gated command. It counts neither towards the command's own
+    /// time nor as one that runs.
     pub answer: Duration,
+    /// The same for the operator over A2A. The operator's way of being asked has a deadline of its own; this is for one that
+    /// has none.
+    pub operator: Duration,
     /// The most questions that wait for an answer at once.
     pub questions: usize,
     /// The most calls that are under way at once, those that wait for their turn included.
@@ -36,6 +39,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             answer: Duration::from_secs(5 * 60),
+            operator: Duration::from_secs(24 * 60 * 60),
             questions: 64,
             calls: 256,
             body: 1024 * 1024,

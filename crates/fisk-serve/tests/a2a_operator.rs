@@ -133,7 +133,7 @@ async fn the_operators_yes_runs_a_gated_command_once_and_no_allowance_stays() {
 async fn every_other_answer_of_the_operator_denies() {
     let app = App::new();
     let limits = Limits {
-        answer: Duration::from_millis(300),
+        operator: Duration::from_millis(300),
         ..Limits::default()
     };
     let mut operators: Vec<Arc<Operator>> = [

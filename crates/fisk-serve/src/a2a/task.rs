@@ -130,7 +130,7 @@ async fn agree(
             let mut asked = operator.approve(&request, &asking);
             let answer = tokio::select! {
                 answer = &mut asked => answer,
-                failure = no_longer(runner.limits.answer, cancel) => {
+                failure = no_longer(runner.limits.operator, cancel) => {
                     // So that nobody answers what no longer waits. An answer that comes now is too late.
                     asking.cancel();
                     let _ = tokio::time::timeout(RECALL, asked).await;
