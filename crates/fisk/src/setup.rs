@@ -147,12 +147,16 @@ pub fn provider(
     }
 }
 
-/// The people behind a Fuse orchestrator.
+/// The people behind a Fuse orchestrator. With `once_only` they are offered no allowance for a session, since a served call has none.
 ///
 /// # Errors
 /// The configuration or the environment lacks what is needed, or this build has no part for it.
 #[cfg(feature = "fuse")]
-pub fn fuse(config: &Config, secrets: &Secrets) -> Result<Arc<dyn Prompter>, Failure> {
+pub fn fuse(
+    config: &Config,
+    secrets: &Secrets,
+    once_only: bool,
+) -> Result<Arc<dyn Prompter>, Failure> {
     use fisk_operator::{FuseConfig, FusePrompter, Token};
     let block = &config.harness.fuse;
     let token = secrets.get(&block.token_env).ok_or_else(|| {
@@ -175,7 +179,10 @@ pub fn fuse(config: &Config, secrets: &Secrets) -> Result<Arc<dyn Prompter>, Fai
         actor: None,
     })
     .map_err(|error| Failure::Usage(format!("harness.fuse: {error}")))?;
-    Ok(Arc::new(prompter))
+    Ok(Arc::new(match once_only {
+        true => prompter.once_only(),
+        false => prompter,
+    }))
 }
 
 /// The people behind a Fuse orchestrator.
@@ -183,7 +190,7 @@ pub fn fuse(config: &Config, secrets: &Secrets) -> Result<Arc<dyn Prompter>, Fai
 /// # Errors
 /// Always: this build has no part for it.
 #[cfg(not(feature = "fuse"))]
-pub fn fuse(_: &Config, _: &Secrets) -> Result<Arc<dyn Prompter>, Failure> {
+pub fn fuse(_: &Config, _: &Secrets, _: bool) -> Result<Arc<dyn Prompter>, Failure> {
     Err(Failure::Usage(
         "harness.operator: fuse is not part of this build".to_owned(),
     ))

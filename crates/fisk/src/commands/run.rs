@@ -152,7 +152,7 @@ fn faces(
 ) -> Result<Faces, Failure> {
     let fuse = match config.harness.operator {
         Operator::Terminal => None,
-        Operator::Fuse => Some(setup::fuse(config, secrets)?),
+        Operator::Fuse => Some(setup::fuse(config, secrets, false)?),
     };
     let lines = || Faces {
         prompter: Arc::new(LinePrompter::new(LineOptions {

@@ -67,7 +67,7 @@ pub async fn a2a(args: &ConfigArgs, config: &Config, secrets: &Secrets) -> Done 
     let listen = listen("expose.agent.a2a", &block.surface, secrets)?;
     let operator: Option<Arc<dyn Prompter>> = match config.harness.operator {
         Operator::Terminal => None,
-        Operator::Fuse => Some(setup::fuse(config, secrets)?),
+        Operator::Fuse => Some(setup::fuse(config, secrets, true)?),
     };
     let application = Application::find(config, &file).await?;
     tell(&file, &application);
