@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    // check: FISK-25
+    // check: FISK-39
     #[test]
     fn a_link_is_followed_once_and_a_replaced_file_is_noticed() {
         let folder = tempfile::tempdir().unwrap();

@@ -71,14 +71,13 @@ async fn arguments_arrive_as_they_are_and_no_shell_reads_them() {
     assert_eq!(outcome.output, expected);
 }
 
-// check: FISK-18
 #[tokio::test]
 async fn an_exit_code_is_an_outcome_and_a_signal_is_128_more() {
     assert_eq!(sh("exit 7").await.exit_code, 7);
     assert_eq!(sh("kill -KILL $$").await.exit_code, 137);
 }
 
-// check: FISK-2
+// check: FISK-36
 #[tokio::test]
 async fn standard_output_and_error_come_in_the_order_they_were_written() {
     let outcome = sh("for n in 1 2 3; do echo out$n; echo err$n >&2; done").await;
@@ -86,7 +85,7 @@ async fn standard_output_and_error_come_in_the_order_they_were_written() {
     assert!(!outcome.truncated);
 }
 
-// check: FISK-2
+// check: FISK-2 FISK-35
 #[tokio::test]
 async fn the_child_has_no_standard_input_and_no_terminal() {
     let outcome = sh(
@@ -108,7 +107,7 @@ async fn the_child_has_no_standard_input_and_no_terminal() {
     assert_eq!(fields[4], "0", "it has no terminal");
 }
 
-// check: FISK-2
+// check: FISK-35
 #[tokio::test]
 async fn the_child_gets_no_new_privileges_and_may_trace_nobody() {
     let status = sh("cat /proc/self/status").await.output;
@@ -128,7 +127,7 @@ async fn the_child_gets_no_new_privileges_and_may_trace_nobody() {
     }
 }
 
-// check: FISK-22
+// check: FISK-35
 #[tokio::test]
 async fn the_child_gets_none_of_our_descriptors() {
     // One that an unlucky parent left open for everybody.
@@ -170,7 +169,7 @@ async fn the_child_sees_no_secret_and_is_told_that_a_model_reads() {
     assert_eq!(marks, ["LLMFORMAT=1"]);
 }
 
-// check: FISK-2
+// check: FISK-36
 #[tokio::test]
 async fn too_much_output_keeps_both_halves_around_a_mark() {
     let outcome = sh("echo first; yes é | head -c 3000000; printf '\\377last'").await;
@@ -232,7 +231,7 @@ async fn who_ignores_the_request_is_killed_ten_seconds_later_with_the_group() {
     }
 }
 
-// check: FISK-2
+// check: FISK-37
 #[tokio::test]
 async fn a_grandchild_that_keeps_the_pipe_open_has_ten_seconds() {
     let began = Instant::now();
@@ -246,7 +245,7 @@ async fn a_grandchild_that_keeps_the_pipe_open_has_ten_seconds() {
     assert!(dies(&outcome.output).await);
 }
 
-// check: FISK-2
+// check: FISK-37
 #[tokio::test]
 async fn a_grandchild_that_left_the_group_does_not_hold_us_up() {
     let began = Instant::now();
@@ -261,7 +260,7 @@ async fn a_grandchild_that_left_the_group_does_not_hold_us_up() {
     assert!(began.elapsed() < GRACE + Duration::from_secs(4));
 }
 
-// check: FISK-2
+// check: FISK-37
 #[tokio::test]
 async fn nobody_is_left_in_the_group_of_a_command_that_has_ended() {
     let outcome = sh("sleep 300 >/dev/null 2>&1 & echo $!").await;

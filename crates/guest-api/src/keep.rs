@@ -229,7 +229,7 @@ mod tests {
     }
 
     proptest! {
-        // check: FISK-2
+        // check: FISK-36
         #[test]
         fn what_is_kept_is_what_the_plain_rule_keeps_however_the_output_is_cut(
             bytes in output(),

@@ -35,7 +35,7 @@ fn memory(name: &str) -> u64 {
         .expect("a number")
 }
 
-// check: FISK-2
+// check: FISK-2 FISK-36
 fn flood(folder: &Path) {
     block_on(async {
         let bed = Bed::new(folder, false).await.expect("an executor");

@@ -37,6 +37,7 @@ fn environments() -> usize {
     fs::read_dir("../home/.local/state/fisk/sandbox/environments").map_or(0, Iterator::count)
 }
 
+// check: FISK-38
 fn folder_only(folder: &Path) {
     // As the harness does it: the sandbox must work for a process that nobody may look into.
     harden_process::<&str>(&[]).expect("hidden");
@@ -69,9 +70,7 @@ fn folder_only(folder: &Path) {
     });
 }
 
-// check: FISK-1
-// check: FISK-2
-// check: FISK-3
+// check: FISK-1 FISK-2 FISK-3
 fn rules(folder: &Path) {
     block_on(async {
         let bed = bed(folder).await;
