@@ -259,6 +259,7 @@ const STRICTER: [&str; 9] = [
     "no default to stand before it",
 ];
 
+// check: FISK-31
 #[test]
 fn accepted_input_becomes_what_fisk_makes_of_it() {
     let mut oracle = Oracle::start();

@@ -42,6 +42,7 @@ fn golden(name: &str, selection: &Selection) {
 }
 
 // check: FISK-21
+// check: FISK-27
 #[test]
 fn the_tools_of_real_applications_are_the_committed_ones() {
     golden("app", &Selection::default());

@@ -66,6 +66,7 @@ fn no_value_is_read_as_a_flag_a_file_or_a_command() {
     }
 }
 
+// check: FISK-29
 #[test]
 fn a_second_end_of_flags_would_vanish_and_is_refused() {
     let echo = echo();
@@ -137,6 +138,7 @@ fn what_the_carried_schema_excludes_is_refused_before_the_application_sees_it() 
     assert_eq!(understood(json!({"level": "other"}))["level"], "other");
 }
 
+// check: FISK-29
 #[test]
 fn a_flag_that_is_on_and_cannot_be_negated_is_never_quietly_left_on() {
     let echo = echo();
@@ -146,6 +148,7 @@ fn a_flag_that_is_on_and_cannot_be_negated_is_never_quietly_left_on() {
     assert_eq!(understood(json!({"sure": true}))["sure"], true);
 }
 
+// check: FISK-29
 #[test]
 fn a_negation_that_names_another_flag_is_refused() {
     let tools = real("app", "", &Selection::default());
@@ -190,6 +193,7 @@ fn an_omitted_positional_takes_its_default_or_is_refused() {
 }
 
 // check: FISK-20
+// check: FISK-29
 #[test]
 fn an_alias_that_takes_another_commands_name_refuses_the_start() {
     // What would happen: asked for `list`, the application erases.
@@ -345,6 +349,7 @@ fn a_flag_and_an_argument_of_one_name_are_not_offered() {
 }
 
 // check: FISK-7
+// check: FISK-30
 #[test]
 fn all_missing_parameters_are_reported_at_once() {
     let tools = real("app", "", &Selection::default());
@@ -358,6 +363,7 @@ fn all_missing_parameters_are_reported_at_once() {
     assert!(refusal(need, empty).contains("at least one"));
 }
 
+// check: FISK-27
 #[test]
 fn an_application_of_an_old_release_works() {
     let tools = real(
@@ -397,6 +403,7 @@ fn an_application_of_an_old_release_works() {
     assert!(refusal(echo, json!({"count": 12})).contains("a string"));
 }
 
+// check: FISK-29
 #[test]
 fn an_integer_that_the_application_would_round_is_refused() {
     let echo = echo();

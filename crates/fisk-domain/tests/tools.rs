@@ -33,6 +33,7 @@ fn shop() -> Value {
             {"name": "wipe", "tags": [" AI:Deny "]}]}]})
 }
 
+// check: FISK-26
 #[test]
 fn include_and_exclude_choose_by_searched_names_and_by_tags() {
     let chosen = |include: Patterns, exclude: Patterns| {
@@ -65,6 +66,7 @@ fn include_and_exclude_choose_by_searched_names_and_by_tags() {
 
 // check: FISK-14
 // check: FISK-21
+// check: FISK-26
 #[test]
 fn what_is_denied_cannot_be_included() {
     let selection = Selection {
@@ -84,6 +86,7 @@ fn what_is_denied_cannot_be_included() {
     );
 }
 
+// check: FISK-28
 #[test]
 fn an_entry_that_matches_nothing_is_a_warning_with_the_likely_word() {
     let selection = Selection {
@@ -280,6 +283,7 @@ fn an_entry_that_is_no_regular_expression_refuses_the_start() {
     }
 }
 
+// check: FISK-29
 #[test]
 fn what_could_be_called_in_two_ways_is_not_offered() {
     for (command, why) in [
