@@ -142,7 +142,7 @@ fn a_new_size_has_to_be_drawn_before_anything_is_agreed_to() {
 // check: FISK-10
 #[test]
 fn a_command_line_that_is_cut_is_approved_only_after_it_was_read_whole() {
-    let long = format!("{}END", "x".repeat(5000));
+    let long = format!("{}END", "x".repeat(12_000));
     let mut person = Person::new(80, 60);
     person.ask(approve(["nats", &long]));
     person.sees("[cut: ");
