@@ -110,7 +110,7 @@ impl Toolset {
                     tools.push(CommandTool {
                         name: candidate.name.clone(),
                         path: candidate.path.clone(),
-                        description: describe(candidate.command),
+                        description: describe(candidate),
                         gating: gating(&candidate.tags, &selection.confirm_tags),
                         tags: candidate.tags.clone(),
                         properties: assembled.properties,
@@ -315,12 +315,17 @@ fn idle_confirm_tags(tools: &[CommandTool], confirm: &[String]) -> Vec<Warning> 
 }
 
 /// What the model reads about a command.
-fn describe(command: &CommandModel) -> String {
+fn describe(candidate: &Candidate<'_>) -> String {
+    let command = candidate.command;
     let parts = [
         plain::lines(&command.help, 1000),
         plain::lines(&command.help_long, 4000),
         plain::lines(&command.cheat, 4000),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() {
+        // Some providers take no tool without a description.
+        return format!("Runs the command {:?}.", candidate.path.join(" "));
+    }
     parts.join("\n\n")
 }

@@ -94,6 +94,13 @@ pub(crate) enum Off {
 #[derive(Debug, Default)]
 pub(crate) struct Patterns(BTreeMap<String, Regex>);
 
+/// A pattern as the application spells it, and compiled.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    spelled: String,
+    compiled: Regex,
+}
+
 impl Patterns {
     fn get(&mut self, pattern: &str) -> Result<Regex, String> {
         if let Some(compiled) = self.0.get(pattern) {
@@ -104,7 +111,7 @@ impl Patterns {
                 "the application has more than {MAX_PATTERNS} patterns"
             ));
         }
-        let compiled = RegexBuilder::new(pattern)
+        let compiled = RegexBuilder::new(&ascii_classes(pattern))
             .size_limit(MAX_PATTERN)
             .build()
             .map_err(|_| "the pattern in its schema cannot be compiled".to_owned())?;
@@ -113,12 +120,33 @@ impl Patterns {
     }
 }
 
+/// In a JSON schema `\d` and `\w` are ASCII; here they would take the digits of every script, which the application's parser skips.
+fn ascii_classes(pattern: &str) -> String {
+    let mut made = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            made.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('d') => made.push_str("[0-9]"),
+            Some('D') => made.push_str("[^0-9]"),
+            Some('w') => made.push_str("[0-9A-Za-z_]"),
+            Some('W') => made.push_str("[^0-9A-Za-z_]"),
+            Some(other) => made.extend(['\\', other]),
+            None => made.push('\\'),
+        }
+    }
+    made
+}
+
 /// One value and its bounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Scalar {
     pub kind: Type,
     pub options: Option<Vec<String>>,
-    pub pattern: Option<Regex>,
+    pub pattern: Option<Pattern>,
     pub minimum: Option<Number>,
     pub maximum: Option<Number>,
 }
@@ -166,7 +194,10 @@ impl Scalar {
         };
         let pattern = match fragment.get("pattern") {
             None => None,
-            Some(Value::String(pattern)) => Some(patterns.get(pattern)?),
+            Some(Value::String(pattern)) => Some(Pattern {
+                spelled: pattern.clone(),
+                compiled: patterns.get(pattern)?,
+            }),
             Some(_) => return Err("the pattern in its schema is no string".to_owned()),
         };
         let bound = |key: &str| match fragment.get(key) {
@@ -194,7 +225,7 @@ impl Scalar {
                 let fits = self
                     .pattern
                     .as_ref()
-                    .is_none_or(|pattern| pattern.is_match(text));
+                    .is_none_or(|pattern| pattern.compiled.is_match(text));
                 (listed && fits).then(|| text.clone())
             }
             (Type::Integer, Value::Number(number)) if self.is_kept(number) => {
@@ -254,7 +285,7 @@ impl Scalar {
         if let Some(pattern) = &self.pattern {
             allowed.push_str(&format!(
                 " that matches {}",
-                plain::line(pattern.as_str(), 200)
+                plain::line(&pattern.spelled, 200)
             ));
         }
         if let Some(minimum) = &self.minimum {

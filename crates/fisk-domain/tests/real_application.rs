@@ -424,3 +424,18 @@ fn an_integer_that_the_application_would_round_is_refused() {
         json!(i64::MIN)
     );
 }
+
+// check: FISK-29
+#[test]
+fn digits_of_another_script_that_the_application_would_skip_are_refused() {
+    // What would happen: the parser looks for what it knows in the value, and takes five seconds.
+    let skipped = common::command("app", "")
+        .args(["echo", "--wait=\u{0663}5s"])
+        .output()
+        .unwrap();
+    let skipped: Value = serde_json::from_slice(&skipped.stdout).unwrap();
+    assert_eq!(skipped["wait"], json!(5_000_000_000_i64));
+
+    assert!(refusal(&echo(), json!({"wait": "\u{0663}5s"})).contains("that matches"));
+    assert_eq!(understood(json!({"wait": "35us"}))["wait"], json!(35_000));
+}

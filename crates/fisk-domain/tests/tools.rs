@@ -378,6 +378,14 @@ fn a_description_is_plain_text_of_help_and_examples() {
 }
 
 #[test]
+fn a_command_without_help_has_a_description_all_the_same() {
+    let model = json!({"commands": [{"name": "a", "commands": [{"name": "b"}]}]});
+    let (tools, _) = derive(model, &Selection::default()).unwrap();
+    let described = tools.get("a_b").unwrap().description();
+    assert_eq!(described, "Runs the command \"a b\".");
+}
+
+#[test]
 fn completions_are_hints_unless_the_schema_lists_them() {
     let model = json!({"commands": [{"name": "run",
         "flags": [{"name": "hint", "help": "H", "completions": ["a", "b"]}, {"name": "list", "help": "L", "completions": ["a", "b"]}],
