@@ -96,3 +96,42 @@ impl Log {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use fisk_domain::session::{FORMAT, Next};
+    use serde_json::json;
+
+    use super::*;
+
+    // check: FISK-72
+    #[test]
+    fn what_cannot_be_written_down_does_not_happen() {
+        let fingerprint = json!({
+            "provider": "p", "model": "m", "base_url": null, "system_prompt": "", "application": "/a", "global_flags": [],
+            "include": [], "exclude": [], "confirm_tags": [], "human_in_the_loop": false, "sandbox": false, "tools": {},
+        });
+        let first = Record::Started {
+            format: FORMAT,
+            session: "one".into(),
+            fingerprint: serde_json::from_value(fingerprint).unwrap(),
+            prompt: "go".into(),
+        };
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let mut log = Log::begin(first, Some(Journal::on("one", full))).unwrap();
+        let reply = serde_json::from_value(json!({
+            "event": "reply", "stop": "tool_use", "tokens": {"input": 1, "output": 1},
+            "content": [{"type": "tool_use", "id": "t1", "name": "x", "input": {}}],
+        }))
+        .unwrap();
+        let told = log.record(reply).unwrap_err();
+        assert!(
+            told.starts_with("the session \"one\" cannot be written"),
+            "{told}"
+        );
+        assert_eq!(log.replay().next(), Next::Model);
+        assert_eq!(log.messages().len(), 1);
+    }
+}

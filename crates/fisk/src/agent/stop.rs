@@ -85,6 +85,10 @@ impl Stop {
         self.asking.store(true, Ordering::SeqCst);
         let answer = question.await;
         self.asking.store(false, Ordering::SeqCst);
+        // The answer may come before the task that hears the second Ctrl-C has its turn.
+        if self.interrupts.second().is_cancelled() && self.cause().is_none() {
+            self.request(Cause::Interrupt);
+        }
         answer
     }
 

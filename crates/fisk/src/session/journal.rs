@@ -83,6 +83,13 @@ impl Journal {
         Ok((Self { name, file }, recorded))
     }
 
+    /// On a file of any kind.
+    #[cfg(test)]
+    pub(crate) fn on(name: &str, file: File) -> Self {
+        let name = name.to_owned();
+        Self { name, file }
+    }
+
     /// The session's name.
     pub fn name(&self) -> &str {
         &self.name
