@@ -17,6 +17,7 @@ mod report;
 mod server;
 mod stats;
 mod stores;
+mod turn;
 mod verdict;
 mod wake;
 
@@ -40,12 +41,13 @@ usage: cargo xtask bench [MEASURE]... [--fuse PATH]
   create       an environment without build steps
   expiry       100,000 interventions with one deadline
   command      a command that Fisk runs, beside a bare spawn; memory while it floods
+  turn         a turn of Fisk's loop, beside the provider's call in it
 
 Without a name all of them run. --fuse names the binary that serves; it lies beside this one by default.
 ";
 
 /// The measures, in the order in which they run, each with the longest time it may take.
-const MEASURES: [(&str, Duration); 7] = [
+const MEASURES: [(&str, Duration); 8] = [
     ("lifecycles", Duration::from_secs(170)),
     ("wake", Duration::from_secs(100)),
     ("verdict", Duration::from_secs(20)),
@@ -53,11 +55,14 @@ const MEASURES: [(&str, Duration); 7] = [
     ("create", Duration::from_secs(40)),
     ("expiry", Duration::from_secs(110)),
     ("command", Duration::from_secs(60)),
+    ("turn", Duration::from_secs(90)),
 ];
 
 fn main() -> ExitCode {
     // The sandbox starts this program again for each environment.
     fuse_backend::maybe_run_stage();
+    // Fails where it is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let wanted = match Wanted::read(std::env::args().skip(1)) {
         Ok(Some(wanted)) => wanted,
         Ok(None) => {
@@ -173,6 +178,7 @@ async fn measure_all(wanted: &Wanted, bed: &Bed, report: &mut Report) -> bool {
                 "create" => create::measure(bed, report).await,
                 "expiry" => expiry::measure(bed, report).await,
                 "command" => command::measure(report).await,
+                "turn" => turn::measure(report).await,
                 other => bail!("{other} has no code"),
             }
         };

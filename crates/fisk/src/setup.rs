@@ -11,7 +11,7 @@ use fisk_operator::Prompter;
 
 use crate::{
     config::{Config, Filter, ProviderKind},
-    failure::Failure,
+    failure::{Failure, warning},
     secrets::Secrets,
 };
 
@@ -58,6 +58,13 @@ impl Application {
             tools: Arc::new(tools),
             warnings,
         })
+    }
+
+    /// Ends what runs its commands. What is left over is told: the next start tries again.
+    pub async fn close(&self) {
+        if let Err(error) = self.executor.close().await {
+            warning(&error.to_string());
+        }
     }
 }
 

@@ -83,6 +83,7 @@ const ANY: &[&str] = &[
     "fisk-operator",
     "fisk-llm",
     "fisk-serve",
+    "fisk",
 ];
 
 /// The crates that hold the rules.

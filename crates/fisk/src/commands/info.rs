@@ -25,6 +25,7 @@ const WIDEST: usize = 60;
 pub async fn run(args: &InfoArgs, config: &Config) -> Done {
     let file = args.config.config.display().to_string();
     let application = Application::find(config, &file).await?;
+    application.close().await;
     let warnings = warnings(config, &application);
     if args.json {
         output::json(&as_json(config, &application, &warnings))?;

@@ -63,6 +63,7 @@ pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
         stop: stop.clone(),
     };
     let end = agent.run(&mut log).await;
+    application.close().await;
     conclude(end, &log, &stop, &*faces.watcher, faces.screen)
 }
 

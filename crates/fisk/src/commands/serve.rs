@@ -45,13 +45,16 @@ pub async fn mcp(args: &McpArgs, config: &Config, secrets: &Secrets) -> Done {
             ended = serving => ended.map_err(|error| Failure::said(error.to_string()))?,
             () = stop.now.cancelled() => {}
         }
+        application.close().await;
         return Ok(0);
     }
     let serving = serve_mcp_http(served, listen, stop.soft.clone())
         .await
         .map_err(|error| Failure::said(error.to_string()))?;
     let address = serving.address();
-    wait(serving, &stop, &format!("http://{address}/mcp")).await
+    wait(serving, &stop, &format!("http://{address}/mcp")).await;
+    application.close().await;
+    Ok(0)
 }
 
 /// Serves over A2A until a signal ends it.
@@ -85,7 +88,9 @@ pub async fn a2a(args: &ConfigArgs, config: &Config, secrets: &Secrets) -> Done 
         .await
         .map_err(|error| Failure::said(error.to_string()))?;
     let address = serving.address();
-    wait(serving, &stop, &format!("http://{address}/")).await
+    wait(serving, &stop, &format!("http://{address}/")).await;
+    application.close().await;
+    Ok(0)
 }
 
 /// What is served.
@@ -128,7 +133,7 @@ fn tell(file: &str, application: &Application) {
     }
 }
 
-async fn wait(serving: Serving, stop: &Stop, url: &str) -> Done {
+async fn wait(serving: Serving, stop: &Stop, url: &str) {
     if let Some(text) = serving.warning() {
         warning(text);
     }
@@ -137,5 +142,4 @@ async fn wait(serving: Serving, stop: &Stop, url: &str) -> Done {
         () = serving.wait() => {}
         () = stop.now.cancelled() => {}
     }
-    Ok(0)
 }
