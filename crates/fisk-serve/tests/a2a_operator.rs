@@ -13,7 +13,7 @@ use std::{
 use common::{
     App, PATIENCE,
     agent::{Agent, asks, message, result},
-    is_denial,
+    is_denial, soon,
 };
 use fisk_domain::{Approval, PromptFailure};
 use fisk_operator::{ApprovalRequest, Confirm, Input, Prompter, Select};
@@ -55,6 +55,9 @@ impl Prompter for Operator {
             .lock()
             .unwrap()
             .push(request.command.whole().to_owned());
+        if self.answer == Some(Err(PromptFailure::Failed("panic".into()))) {
+            panic!("the prompter falls over, as this test wants it to");
+        }
         match &self.answer {
             Some(answer) => Box::pin(std::future::ready(answer.clone())),
             // Somebody says yes just as the question is withdrawn.
@@ -172,22 +175,36 @@ async fn a_question_whose_caller_goes_away_is_withdrawn_and_a_late_yes_runs_noth
     let agent = Agent::start(served, Limits::default(), None).await;
     let request = agent.post("/v1/message:send", &message(asks("purge", json!({}))));
     let waiting = tokio::spawn(request.send());
-    while operator.asked.lock().unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    soon("somebody is asked", || {
+        !operator.asked.lock().unwrap().is_empty()
+    })
+    .await;
     // Who waits for an answer takes no slot.
     let (_, sent) = agent.send(asks("fail", json!({}))).await;
     assert_eq!(result(&sent["task"])["exit_code"], json!(3));
     waiting.abort();
-    let withdrawn = tokio::time::timeout(PATIENCE, async {
-        while operator.withdrawn.load(Ordering::SeqCst) == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    });
-    assert!(withdrawn.await.is_ok());
+    soon("the question is withdrawn", || {
+        operator.withdrawn.load(Ordering::SeqCst) == 1
+    })
+    .await;
     agent.cancel.cancel();
     tokio::time::timeout(PATIENCE, agent.serving.wait())
         .await
         .expect("it ends");
+    assert_eq!(app.ran(), ["fail"]);
+}
+
+// check: FISK-62
+#[tokio::test]
+async fn a_prompter_that_falls_over_fails_its_task_and_nothing_else() {
+    let app = App::new();
+    let operator = Operator::with(Some(Err(PromptFailure::Failed("panic".into()))));
+    let mut served = app.served().await;
+    served.operator = Some(operator);
+    let agent = Agent::start(served, Limits::default(), None).await;
+    let (_, sent) = agent.send(asks("purge", json!({}))).await;
+    assert_eq!(sent["task"]["status"]["state"], json!("TASK_STATE_FAILED"));
+    let (_, sent) = agent.send(asks("fail", json!({}))).await;
+    assert_eq!(result(&sent["task"])["exit_code"], json!(3));
     assert_eq!(app.ran(), ["fail"]);
 }

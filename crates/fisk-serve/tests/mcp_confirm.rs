@@ -2,12 +2,19 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
-use common::{Answer, App, Client, ERAS, Era, Mcp, Person, call, connect, is_denial, params, read};
+use common::{
+    Answer, App, Client, ERAS, Era, Mcp, PATIENCE, Person, call, connect, is_denial, params, read,
+    soon,
+};
 use fisk_serve::{ConfirmOverMcp, Limits, mcp_warning};
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ElicitationAction, InputRequiredResult,
+use rmcp::{
+    model::{
+        CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest, ElicitationAction,
+        InputRequiredResult,
+    },
+    service::PeerRequestOptions,
 };
 use serde_json::{Value, json};
 
@@ -174,9 +181,10 @@ async fn the_wait_for_an_answer_takes_no_slot_and_none_of_the_commands_time() {
     let thinking = connect(&mcp.url(), Era::Handshake, person.clone()).await;
     let peer = thinking.peer().clone();
     let waiting = tokio::spawn(async move { peer.call_tool(params("purge", json!({}))).await });
-    while person.asked.lock().unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    soon("somebody is asked", || {
+        !person.asked.lock().unwrap().is_empty()
+    })
+    .await;
     let other = connect(&mcp.url(), Era::Handshake, Person::who(Answer::Unable)).await;
     let asked_at = std::time::Instant::now();
     while asked_at.elapsed() < Duration::from_millis(4_500) {
@@ -193,9 +201,14 @@ async fn a_question_that_nobody_answers_in_time_is_a_denial() {
     assert_eq!(Limits::default().answer, Duration::from_secs(5 * 60));
     let app = App::new();
     let mcp = start(&app, ConfirmOverMcp::Always, quick()).await;
-    let client = connect(&mcp.url(), Era::Handshake, Person::who(Answer::Silence)).await;
+    let person = Person::who(Answer::Silence);
+    let client = connect(&mcp.url(), Era::Handshake, person.clone()).await;
     let result = read(&call(&client, "purge", json!({})).await);
     assert!(is_denial(&result));
+    soon("the question is withdrawn", || {
+        person.withdrawn.load(Ordering::SeqCst) == 1
+    })
+    .await;
     assert!(
         result["reason"]
             .as_str()
@@ -203,6 +216,44 @@ async fn a_question_that_nobody_answers_in_time_is_a_denial() {
             .contains("nobody answered in time")
     );
     assert!(app.ran().is_empty());
+}
+
+// check: FISK-62
+#[tokio::test]
+async fn a_call_that_is_taken_back_withdraws_its_question_and_makes_room_for_the_next() {
+    let app = App::new();
+    let limits = Limits {
+        questions: 1,
+        ..Limits::default()
+    };
+    let mcp = start(&app, ConfirmOverMcp::Always, limits).await;
+    let person = Person::who(Answer::Silence);
+    let client = connect(&mcp.url(), Era::Handshake, person.clone()).await;
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params("purge", json!({}))));
+    let asking = client
+        .send_cancellable_request(request, PeerRequestOptions::no_options())
+        .await
+        .unwrap();
+    soon("somebody is asked", || {
+        !person.asked.lock().unwrap().is_empty()
+    })
+    .await;
+    let other = connect(&mcp.url(), Era::Handshake, Person::who(Answer::yes())).await;
+    let refused = read(&call(&other, "purge", json!({})).await);
+    assert!(
+        refused["reason"].as_str().unwrap().contains("too many"),
+        "{refused}"
+    );
+    asking.cancel(None).await.unwrap();
+    soon("the question is withdrawn", || {
+        person.withdrawn.load(Ordering::SeqCst) == 1
+    })
+    .await;
+    let ran = tokio::time::timeout(PATIENCE, async {
+        while is_denial(&read(&call(&other, "purge", json!({})).await)) {}
+    });
+    assert!(ran.await.is_ok());
+    assert_eq!(app.ran(), ["purge"]);
 }
 
 async fn ask(client: &Client, request: CallToolRequestParams) -> InputRequiredResult {

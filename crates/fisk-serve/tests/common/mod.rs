@@ -7,7 +7,10 @@ use std::{
     net::{IpAddr, Ipv4Addr},
     path::PathBuf,
     process::Command,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -175,6 +178,8 @@ impl Answer {
 pub struct Person {
     answer: Answer,
     pub asked: Arc<Mutex<Vec<String>>>,
+    /// Questions that were taken back before an answer.
+    pub withdrawn: Arc<AtomicUsize>,
 }
 
 impl Person {
@@ -182,6 +187,7 @@ impl Person {
         Self {
             answer,
             asked: Arc::default(),
+            withdrawn: Arc::default(),
         }
     }
 }
@@ -212,11 +218,22 @@ impl ClientHandler for Person {
             }
             Answer::Silence => {
                 context.ct.cancelled().await;
+                self.withdrawn.fetch_add(1, Ordering::SeqCst);
                 std::future::pending().await
             }
             Answer::Fail | Answer::Unable => Err(ErrorData::internal_error("no screen", None)),
         }
     }
+}
+
+/// Waits for something that is about to be so.
+pub async fn soon(what: &str, holds: impl Fn() -> bool) {
+    let held = tokio::time::timeout(PATIENCE, async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(held.await.is_ok(), "not so in time: {what}");
 }
 
 pub type Client = RunningService<RoleClient, Person>;
