@@ -138,6 +138,7 @@ fn first(session: &str) -> Record {
             base_url: None,
             system_prompt: String::new(),
             application: "/bin/true".into(),
+            version: String::new(),
             global_flags: Vec::new(),
             include: Vec::new(),
             exclude: Vec::new(),

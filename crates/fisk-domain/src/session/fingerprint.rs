@@ -18,6 +18,8 @@ pub struct Fingerprint {
     pub system_prompt: String,
     /// The application, as an absolute path.
     pub application: String,
+    /// What it calls its version.
+    pub version: String,
     /// `global_flags`.
     pub global_flags: Vec<String>,
     /// `include`, as it is compared.
@@ -64,6 +66,7 @@ impl Fingerprint {
             &place(&now.base_url),
         );
         text("application_path", &self.application, &now.application);
+        text("the application's version", &self.version, &now.version);
         let switch = |on: bool| if on { "true" } else { "false" };
         text(
             "harness.human_in_the_loop.enabled",

@@ -17,6 +17,7 @@ fn fingerprint() -> Fingerprint {
         base_url: None,
         system_prompt: "s1".into(),
         application: "/bin/app".into(),
+        version: "1".into(),
         global_flags: vec![],
         include: vec![],
         exclude: vec![],
@@ -175,6 +176,7 @@ fn a_resume_with_anything_else_is_told_what_changed() {
     now.provider = "openai".into();
     now.model = "m2".into();
     now.system_prompt = "s2".into();
+    now.version = "2".into();
     now.confirm_tags.insert("impact:rw".into());
     let tool = now.tools.get_mut("stream_rm").unwrap();
     tool.tags.clear();
@@ -193,6 +195,7 @@ fn a_resume_with_anything_else_is_told_what_changed() {
         [
             "llm.provider was \"anthropic\" and is \"openai\"",
             "llm.model was \"m1\" and is \"m2\"",
+            "the application's version was \"1\" and is \"2\"",
             "system_prompt changed",
             "harness.confirm_tags: was none, is impact:rw",
             "the description or the input of the tool \"stream_rm\" changed",

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_down_does_not_happen() {
         let fingerprint = json!({
-            "provider": "p", "model": "m", "base_url": null, "system_prompt": "", "application": "/a", "global_flags": [],
+            "provider": "p", "model": "m", "base_url": null, "system_prompt": "", "application": "/a", "version": "1", "global_flags": [],
             "include": [], "exclude": [], "confirm_tags": [], "human_in_the_loop": false, "sandbox": false, "tools": {},
         });
         let first = Record::Started {

@@ -278,6 +278,7 @@ fn fingerprint(config: &Config, application: &Application, system: &str) -> Fing
         base_url: setup::base_url(config),
         system_prompt: digest(&[system]),
         application: application.executor.application().display().to_string(),
+        version: application.model.version.clone(),
         global_flags: config.global_flags.clone(),
         include: filter(&config.include),
         exclude: filter(&config.exclude),

@@ -5,7 +5,8 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::Path,
-    time::{SystemTime, UNIX_EPOCH},
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use fisk_domain::session::{Record, Replay};
@@ -127,15 +128,24 @@ pub(super) fn is_locked(file: &File) -> bool {
     }
 }
 
+/// How often, and in what steps, it is tried to take a session: whoever only looks at one holds it for a moment.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Takes the session for this process.
 pub(super) fn lock(file: &File) -> io::Result<()> {
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let text = "is in use: another run holds it";
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, text));
+    let mut left = TRIES;
+    loop {
+        left -= 1;
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if left > 0 => thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                let text = "is in use: another run holds it";
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, text));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
         }
-        Err(TryLockError::Error(error)) => return Err(error),
     }
     match file.metadata()?.nlink() {
         0 => Err(io::ErrorKind::NotFound.into()),

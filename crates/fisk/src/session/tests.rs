@@ -16,7 +16,7 @@ use super::*;
 
 fn first(name: &str) -> Record {
     let fingerprint: Fingerprint = serde_json::from_value(json!({
-        "provider": "p", "model": "m", "base_url": null, "system_prompt": "", "application": "/a", "global_flags": [],
+        "provider": "p", "model": "m", "base_url": null, "system_prompt": "", "application": "/a", "version": "1", "global_flags": [],
         "include": [], "exclude": [], "confirm_tags": [], "human_in_the_loop": false, "sandbox": false, "tools": {},
     }))
     .unwrap();

@@ -234,6 +234,35 @@ fn the_prompt_can_come_on_standard_input() {
     assert_eq!(world.run(&["run", "  "]).code, Some(2));
 }
 
+#[test]
+fn a_local_model_needs_no_key() {
+    let world = World::new("", vec![Turn::tool_use("t1", "status", json!({})), done()]);
+    let text = world.read("agent.yaml").replace(
+        "model: claude-test",
+        &format!(
+            "provider: openai, model: local, base_url: '{}/v1'",
+            world.base_url()
+        ),
+    );
+    std::fs::write(world.path("agent.yaml"), text).unwrap();
+    let mut command = world.fisk(&["run", "go"]);
+    command.env_remove("ANTHROPIC_API_KEY");
+    let ran = ran(&mut command);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "done\n"),
+        "{ran:?}"
+    );
+    let requests = world.requests();
+    assert_eq!(requests[1].path, "/v1/chat/completions");
+    assert!(
+        requests[1].body.to_string().contains("exit_code"),
+        "{:?}",
+        requests[1].body
+    );
+    assert_eq!(requests[0].header("authorization"), None);
+}
+
 // check: FISK-66
 #[test]
 fn the_first_signal_ends_the_command_and_the_run() {

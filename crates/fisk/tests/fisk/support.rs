@@ -88,6 +88,10 @@ impl World {
         self.read(&format!("sessions/{name}.jsonl"))
     }
 
+    pub fn base_url(&self) -> String {
+        self.server.base_url()
+    }
+
     pub fn requests(&self) -> Vec<Recorded> {
         self.server.requests()
     }
