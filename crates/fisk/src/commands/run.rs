@@ -257,6 +257,9 @@ fn conclude(end: End, log: &Log, stop: &Stop, watcher: &dyn Watcher, screen: Opt
     watcher.event(conclusion.event);
     drop(screen);
     if let Some(text) = conclusion.answer {
+        if text.trim().is_empty() {
+            warning("the model ended without a word");
+        }
         output::foreign(&text)?;
     }
     match (&conclusion.error, log.session()) {

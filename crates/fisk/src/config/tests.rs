@@ -123,6 +123,14 @@ fn what_is_no_configuration_at_all_is_told() {
 }
 
 #[test]
+fn the_operator_fuse_needs_an_environment_to_ask_for() {
+    assert_eq!(
+        problems("application_path: x\nharness:\n  operator: fuse\n"),
+        "agent.yaml:3:13: harness.fuse.environment: is missing: the operator fuse asks on behalf of an environment"
+    );
+}
+
+#[test]
 fn what_is_left_out_has_its_default() {
     let config = good("expose: {agent: {mcp: {}, a2a: {}}}\n");
     assert_eq!(config.application, Path::new("/etc/fisk/./app"));

@@ -62,3 +62,53 @@ fn without_a_key_nothing_is_started() {
         )
     );
 }
+
+// check: FISK-22
+#[test]
+fn another_process_of_the_same_user_cannot_read_the_key_either() {
+    use std::os::unix::process::CommandExt as _;
+    let look = Turn::tool_use("t1", "parent", json!({"needle": KEY}));
+    let world = World::new("", vec![look, Turn::text("ok")]);
+    let mut command = world.fisk(&["run", "go"]);
+    if nix::unistd::geteuid().is_root() {
+        // Root may read what it likes; anybody else is the one to hold it against.
+        let nobody = 65_534;
+        for path in [world.path(""), world.path("agent.yaml")] {
+            nix::unistd::chown(&path, Some(nobody.into()), Some(nobody.into())).unwrap();
+        }
+        command.uid(nobody).gid(nobody);
+    }
+    let ran = ran(&mut command);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let output = world.result()["output"].as_str().unwrap().to_owned();
+    let seen: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(seen["environ"]["found"], false, "{seen}");
+    assert!(
+        seen["environ"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("permission denied"),
+        "{seen}"
+    );
+    assert!(
+        seen["mem"].as_str().unwrap().contains("permission denied"),
+        "{seen}"
+    );
+}
+
+// check: FISK-38
+#[test]
+fn in_a_sandbox_a_command_writes_to_the_working_folder_and_sees_no_other() {
+    let outside = tempfile::TempDir::new().unwrap();
+    let escape = outside.path().join("escape");
+    let calls = Turn::tool_use("t1", "write", json!({"path": "inside"})).and_tool_use(
+        "t2",
+        "write",
+        json!({"path": escape}),
+    );
+    let world = World::new("harness: {sandbox: true}\n", vec![calls, Turn::text("ok")]);
+    let ran = world.run(&["run", "go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(world.read("inside"), "written\n", "{:?}", world.results());
+    assert!(!escape.exists());
+}
