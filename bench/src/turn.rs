@@ -124,6 +124,7 @@ async fn agent(provider: Arc<dyn Provider>) -> Result<Agent> {
             max_iterations: u32::MAX,
         },
         call_timeout: Duration::from_secs(20),
+        tool_timeout: Duration::from_secs(60),
         stop: Stop::new(false),
     })
 }

@@ -124,7 +124,11 @@ fn toolchain(sources: &Path) -> Result<PathBuf> {
                 .with_context(|| format!("{module} has no go directive"))?,
         );
     }
-    let at_hand = proc::capture(Command::new("go").args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local"));
+    let at_hand = proc::capture(
+        Command::new("go")
+            .args(["env", "GOVERSION"])
+            .env("GOTOOLCHAIN", "local"),
+    );
     let at_hand = at_hand
         .ok()
         .and_then(|text| version(text.trim().trim_start_matches("go")));
@@ -137,10 +141,7 @@ fn toolchain(sources: &Path) -> Result<PathBuf> {
 /// The first two numbers of a version.
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.trim().split('.');
-    Some((
-        numbers.next()?.parse().ok()?,
-        numbers.next()?.parse().ok()?,
-    ))
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// Debian's Go is too old, and the Python index has the official one as a package.
@@ -157,9 +158,15 @@ fn install() -> Result<PathBuf> {
                 .arg(&venv),
         )?;
         let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-            .args(["--requirement", REQUIREMENTS])
-            .current_dir(root());
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ])
+        .args(["--requirement", REQUIREMENTS])
+        .current_dir(root());
         let status = proc::run(&mut pip, LIMIT)?;
         if !status.success() {
             bail!("pip could not install {REQUIREMENTS} ({status})");

@@ -1,6 +1,6 @@
 //! The commands of an application, served to other programs over MCP and A2A.
 //!
-//! Only a [`ServedSet`](fisk_domain::ServedSet) can be served, and it cannot hold a tool that asks the operator.
+//! Only a [`ServedSet`] can be served, and it cannot hold a tool that asks the operator.
 
 mod a2a;
 mod guard;

@@ -43,6 +43,8 @@ pub struct Agent {
     pub limits: Limits,
     /// The longest that one call of the model may take.
     pub call_timeout: Duration,
+    /// The longest that one command may take.
+    pub tool_timeout: Duration,
     /// Stops the run.
     pub stop: Stop,
 }

@@ -205,7 +205,8 @@ impl Agent {
         log.record(Record::ToolStarted {
             call: call.id.clone(),
         })?;
-        let ran = self.executor.run(&ready, None, &self.stop.hard);
+        let limit = Some(self.tool_timeout);
+        let ran = self.executor.run(&ready, limit, &self.stop.hard);
         let ran = tokio::select! {
             biased;
             ran = ran => ran,
@@ -217,7 +218,7 @@ impl Agent {
             Err(ExecError::Cancelled { outcome }) => killed(Some(outcome)),
             Err(ExecError::TimedOut { after, outcome }) => Answer::error(
                 json!({
-                    "error": format!("the command did not end within {after:?} and was killed"),
+                    "error": format!("the command did not end within {after:?} and was killed; it may have done a part of its work"),
                     "output": outcome.output, "truncated": outcome.truncated,
                 })
                 .to_string(),

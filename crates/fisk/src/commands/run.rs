@@ -60,6 +60,7 @@ pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
         system,
         limits: config.llm.limits,
         call_timeout: config.llm.call_timeout,
+        tool_timeout: config.harness.tool_timeout,
         stop: stop.clone(),
     };
     let end = agent.run(&mut log).await;

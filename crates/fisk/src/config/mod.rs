@@ -120,7 +120,7 @@ pub enum Operator {
 }
 
 /// `harness`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Harness {
     /// `human_in_the_loop.enabled`.
     pub human_in_the_loop: bool,
@@ -134,12 +134,32 @@ pub struct Harness {
     pub sessions_dir: Option<PathBuf>,
     /// `strip_env`.
     pub strip_env: Vec<String>,
+    /// `tool_timeout`: the longest that a command of a run may take. Long, since killing one half-way may do harm, but there, since a
+    /// command that never ends would hold the run for ever.
+    pub tool_timeout: Duration,
     /// `sandbox`.
     pub sandbox: bool,
     /// `operator`.
     pub operator: Operator,
     /// `fuse`.
     pub fuse: Fuse,
+}
+
+impl Default for Harness {
+    fn default() -> Self {
+        Self {
+            human_in_the_loop: false,
+            confirm_tags: Vec::new(),
+            no_tui: false,
+            no_bell: false,
+            sessions_dir: None,
+            strip_env: Vec::new(),
+            tool_timeout: Duration::from_secs(15 * 60),
+            sandbox: false,
+            operator: Operator::default(),
+            fuse: Fuse::default(),
+        }
+    }
 }
 
 /// `harness.fuse`.

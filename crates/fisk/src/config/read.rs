@@ -30,13 +30,14 @@ const ROOT: [&str; 9] = [
 const FILTER: [&str; 2] = ["tools", "tags"];
 const LLM: [&str; 5] = ["provider", "model", "base_url", "budget", "thinking"];
 const BUDGET: [&str; 3] = ["max_tokens", "max_iterations", "call_timeout"];
-const HARNESS: [&str; 9] = [
+const HARNESS: [&str; 10] = [
     "human_in_the_loop",
     "confirm_tags",
     "no_tui",
     "no_bell",
     "sessions",
     "strip_env",
+    "tool_timeout",
     "sandbox",
     "operator",
     "fuse",
@@ -228,6 +229,7 @@ fn harness(section: &Section, folder: &Path, checker: &mut Checker) -> Harness {
             checker.wrong(*at, message);
         }
     }
+    let tool_range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
     let switch = |key: &str, checker: &mut Checker| section.switch(key, checker).unwrap_or(false);
     let fuse = section
         .section("fuse", &FUSE, checker)
@@ -250,6 +252,9 @@ fn harness(section: &Section, folder: &Path, checker: &mut Checker) -> Harness {
             .and_then(|sessions| sessions.text("dir", checker))
             .map(|dir| folder.join(dir)),
         strip_env: plain(strip_env),
+        tool_timeout: section
+            .duration("tool_timeout", tool_range, checker)
+            .unwrap_or(Harness::default().tool_timeout),
         sandbox: switch("sandbox", checker),
         operator,
         fuse,

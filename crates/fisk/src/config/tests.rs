@@ -170,6 +170,7 @@ harness:
   no_bell: true
   sessions: {dir: state}
   strip_env: ['AWS_*']
+  tool_timeout: 90m
   sandbox: true
   operator: fuse
   fuse: {url: 'https://fuse', environment: env_1, token_env: T, timeout: 10m}
@@ -185,6 +186,7 @@ expose:
     let harness = config.harness;
     assert_eq!(harness.sessions_dir.unwrap(), Path::new("/etc/fisk/state"));
     assert!(harness.sandbox && harness.no_bell && harness.no_tui && harness.human_in_the_loop);
+    assert_eq!(harness.tool_timeout, Duration::from_secs(5400));
     assert_eq!(harness.operator, Operator::Fuse);
     assert_eq!(harness.fuse.token_env, "T");
     let mcp = config.mcp.unwrap();

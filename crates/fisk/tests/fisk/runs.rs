@@ -125,6 +125,16 @@ fn a_call_at_the_end_of_a_cut_reply_does_not_run_and_one_before_it_does() {
     assert!(results[1].0.contains("was cut"), "{results:?}");
 }
 
+// check: FISK-73
+#[test]
+fn a_command_that_never_ends_is_killed_and_the_run_goes_on() {
+    let turns = vec![Turn::tool_use("t1", "sleep", json!({"for": "10m"})), done()];
+    let world = World::new("harness: {tool_timeout: 1s}", turns);
+    assert_eq!(world.run(&["run", "go"]).code, Some(0));
+    let (content, is_error) = &world.results()[0];
+    assert!(*is_error && content.contains("within 1s"), "{content}");
+}
+
 // check: FISK-24
 #[test]
 fn a_spent_budget_ends_with_exit_1_and_its_name() {
