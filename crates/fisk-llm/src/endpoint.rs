@@ -57,7 +57,7 @@ impl Endpoint {
         }
         if plain && !allow_plain_http && !is_local(&url) {
             return fail(
-                "is plain http to another machine; use https, or allow plain http explicitly",
+                "is plain http to another machine; use https, or set allow_plain_http: true",
             );
         }
         let present: Vec<String> = url

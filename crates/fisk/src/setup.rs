@@ -102,9 +102,9 @@ pub fn provider(
     file: &str,
     secrets: &Secrets,
 ) -> Result<Arc<dyn Provider>, Failure> {
-    let refused = |text: String| Failure::Config(format!("{file}: llm: {text}"));
+    let refused = |text: String| Failure::Config(format!("{file}: llm.{text}"));
     let model =
-        config.llm.model.clone().ok_or_else(|| {
+        config.llm.model().map(str::to_owned).ok_or_else(|| {
             Failure::Config(format!("{file}: llm.model: is missing: name the model"))
         })?;
     match config.llm.provider {
@@ -135,7 +135,7 @@ pub fn provider(
                     false => Thinking::Unset,
                 },
                 model,
-                allow_plain_http: false,
+                allow_plain_http: config.llm.allow_plain_http,
                 retry: Default::default(),
             };
             let provider = Anthropic::new(config).map_err(|error| refused(error.to_string()))?;
@@ -146,6 +146,7 @@ pub fn provider(
                 base_url: base_url(config)
                     .unwrap_or_else(|| OpenAiConfig::DEFAULT_BASE_URL.to_owned()),
                 key: secrets.key("OPENAI_API_KEY"),
+                allow_plain_http: config.llm.allow_plain_http,
                 ..OpenAiConfig::new(model)
             };
             let provider = OpenAi::new(config).map_err(|error| refused(error.to_string()))?;

@@ -48,7 +48,7 @@ fn warnings(config: &Config, application: &Application) -> Vec<String> {
         let served = serve::served(config, application, &block.surface, block.confirm, None);
         told.extend(mcp_warning(&served).map(|text| format!("expose.agent.mcp: {text}")));
     }
-    if config.llm.model.is_none() {
+    if config.llm.model().is_none() {
         told.push("llm.model: is missing: `fisk run` needs it".to_owned());
     }
     told
@@ -87,7 +87,7 @@ fn as_json(config: &Config, application: &Application, warnings: &[String]) -> V
             "name": application.model.name,
             "version": application.model.version,
         },
-        "model": {"provider": config.llm.provider.name(), "name": config.llm.model},
+        "model": {"provider": config.llm.provider.name(), "name": config.llm.model()},
         "operator": operator(config),
         "tools": application.tools.tools().iter().map(tool).collect::<Vec<_>>(),
         "ask_tools": asks(config),
@@ -109,7 +109,7 @@ fn as_text(config: &Config, application: &Application) -> String {
     row("", &format!("{} {}", about.name, about.version));
     row(
         "model",
-        &match &config.llm.model {
+        &match config.llm.model() {
             Some(model) => format!("{model} ({})", config.llm.provider.name()),
             None => format!("none yet ({})", config.llm.provider.name()),
         },

@@ -65,7 +65,7 @@ pub async fn run(args: &InitArgs) -> Done {
         })
         .count();
     output::note(&format!(
-        "wrote {file}: {count} tools, {gated} of them gated; look at them with `fisk info`, then name a model in it"
+        "wrote {file}: {count} tools, {gated} of them gated; look at them with `fisk info`"
     ));
     Ok(0)
 }
@@ -156,7 +156,7 @@ application_path: {path}
 
 llm:
   provider: anthropic # or openai, for any compatible server
-  # model: NAME
+  # model: claude-sonnet-4-5
   # base_url: http://127.0.0.1:11434/v1
   budget:
     max_tokens: 200000

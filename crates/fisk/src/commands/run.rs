@@ -278,7 +278,7 @@ fn conclude(end: End, log: &Log, stop: &Stop, watcher: &dyn Watcher, screen: Opt
 fn fingerprint(config: &Config, application: &Application, system: &str) -> Fingerprint {
     Fingerprint {
         provider: config.llm.provider.name().to_owned(),
-        model: config.llm.model.clone().unwrap_or_default(),
+        model: config.llm.model().unwrap_or_default().to_owned(),
         base_url: setup::base_url(config),
         system_prompt: digest(&[system]),
         application: application.executor.application().display().to_string(),

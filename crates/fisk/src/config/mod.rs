@@ -88,6 +88,8 @@ pub struct Llm {
     pub model: Option<String>,
     /// `base_url`.
     pub base_url: Option<String>,
+    /// `allow_plain_http`: whether the provider may be another machine without TLS.
+    pub allow_plain_http: bool,
     /// `budget.max_tokens` and `budget.max_iterations`.
     pub limits: Limits,
     /// `budget.call_timeout`.
@@ -96,12 +98,27 @@ pub struct Llm {
     pub thinking: bool,
 }
 
+/// The model of the provider `anthropic` where none is named.
+pub const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
+
+impl Llm {
+    /// The model to ask. An OpenAI-compatible server has no model that could be meant by itself.
+    pub fn model(&self) -> Option<&str> {
+        match (&self.model, self.provider) {
+            (Some(model), _) => Some(model),
+            (None, ProviderKind::Anthropic) => Some(DEFAULT_MODEL),
+            (None, ProviderKind::OpenAi) => None,
+        }
+    }
+}
+
 impl Default for Llm {
     fn default() -> Self {
         Self {
             provider: ProviderKind::default(),
             model: None,
             base_url: None,
+            allow_plain_http: false,
             limits: Limits::default(),
             call_timeout: Duration::from_secs(120),
             thinking: false,

@@ -28,7 +28,14 @@ const ROOT: [&str; 9] = [
     "expose",
 ];
 const FILTER: [&str; 2] = ["tools", "tags"];
-const LLM: [&str; 5] = ["provider", "model", "base_url", "budget", "thinking"];
+const LLM: [&str; 6] = [
+    "provider",
+    "model",
+    "base_url",
+    "allow_plain_http",
+    "budget",
+    "thinking",
+];
 const BUDGET: [&str; 3] = ["max_tokens", "max_iterations", "call_timeout"];
 const HARNESS: [&str; 10] = [
     "human_in_the_loop",
@@ -201,6 +208,9 @@ fn llm(section: &Section, checker: &mut Checker) -> Llm {
         provider: provider.unwrap_or_default(),
         model: section.text("model", checker),
         base_url,
+        allow_plain_http: section
+            .switch("allow_plain_http", checker)
+            .unwrap_or(default.allow_plain_http),
         limits,
         call_timeout,
         thinking: enabled(section, "thinking", checker),

@@ -137,6 +137,9 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(config.llm.limits.max_tokens, 200_000);
     assert_eq!(config.llm.limits.max_iterations, 50);
     assert_eq!(config.llm.call_timeout, Duration::from_secs(120));
+    assert_eq!(config.llm.model(), Some(DEFAULT_MODEL));
+    assert_eq!(good("llm: {provider: openai}\n").llm.model(), None);
+    assert!(!config.llm.allow_plain_http);
     assert!(!config.harness.human_in_the_loop && !config.llm.thinking);
     let mcp = config.mcp.unwrap();
     assert_eq!(mcp.confirm, ConfirmOverMcp::Always);
@@ -160,7 +163,8 @@ exclude: {tools: [rm], tags: [rw]}
 llm:
   provider: openai
   model: qwen
-  base_url: http://127.0.0.1:1/v1
+  base_url: http://gpu:1/v1
+  allow_plain_http: true
   budget: {max_tokens: 5, max_iterations: 6, call_timeout: 1m30s}
   thinking: {enabled: true}
 harness:
@@ -180,6 +184,8 @@ expose:
 ",
     );
     assert_eq!(config.llm.provider, ProviderKind::OpenAi);
+    assert_eq!(config.llm.model(), Some("qwen"));
+    assert!(config.llm.allow_plain_http);
     assert_eq!(config.llm.limits.max_iterations, 6);
     assert_eq!(config.llm.call_timeout, Duration::from_secs(90));
     assert_eq!(config.exclude.tags, ["rw"]);
