@@ -186,6 +186,11 @@ impl App {
         }
     }
 
+    /// Whether a question is open whose keys do not count yet.
+    pub fn is_unarmed(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.armed)
+    }
+
     /// What was typed before the question was on the screen is thrown away; keys count from here on.
     pub fn arm(&mut self) {
         if let Some(open) = &mut self.open {

@@ -247,7 +247,9 @@ impl Open {
     /// typed by nobody.
     pub fn on_keys(&mut self, keys: &[Key], size: Size) -> Option<Reply> {
         if !self.armed {
-            return None;
+            // Whoever wants out does not have to wait until they may answer.
+            let wants_out = keys.contains(&Key::Interrupt);
+            return wants_out.then_some(Reply::Failed(PromptFailure::Interrupted));
         }
         if self.pager.is_some() {
             return self.paging(keys, size);

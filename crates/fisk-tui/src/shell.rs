@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fuse_terminal::ColourChoice;
+use fuse_terminal::{ColourChoice, prompt::QUIET};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -65,6 +65,8 @@ pub(crate) struct Shell {
     started: Instant,
     answer: Option<(u64, oneshot::Sender<Reply>)>,
     waiting: VecDeque<Asked>,
+    /// The last key before the open question's keys count, or when it came up.
+    typed: Instant,
 }
 
 /// Whatever ends the thread, a panic too, denies what waits and gives the terminal back.
@@ -106,6 +108,7 @@ impl Shell {
             started: Instant::now(),
             answer: None,
             waiting: VecDeque::new(),
+            typed: Instant::now(),
         })
     }
 
@@ -160,9 +163,11 @@ impl Shell {
             } else {
                 TICK
             };
+            let wait = self.until_armed().map_or(wait, |left| left.min(wait));
             let (typed, woken) = self.wait(wait, !dirty)?;
             if typed {
                 let keys = self.burst()?;
+                self.typed = Instant::now();
                 self.is_ours()?;
                 self.on_keys(&keys);
                 (dirty, next_frame) = (true, Instant::now());
@@ -172,7 +177,25 @@ impl Shell {
                 dirty = true;
             }
             self.next_question()?;
+            self.arm()?;
         }
+    }
+
+    /// How long until the keys of a new question count: nobody may have typed for that long, so that who pressed a key twice or holds it
+    /// down does not answer what they have not read.
+    fn until_armed(&self) -> Option<Duration> {
+        let left = || QUIET.saturating_sub(self.typed.elapsed());
+        self.app.is_unarmed().then(left)
+    }
+
+    /// Throws away what was typed before the question could be read, and only then says which keys count.
+    fn arm(&mut self) -> Result<(), End> {
+        if self.until_armed().is_some_and(|left| left.is_zero()) {
+            self.screen.discard()?;
+            self.app.arm();
+            self.draw()?;
+        }
+        Ok(())
     }
 
     /// Nothing more is drawn, asked or agreed to once the terminal is gone, or a panic elsewhere has given it back.
@@ -276,8 +299,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Puts the next question on the screen, and throws away what was typed before it could be read. Only then it says which keys
-    /// count.
+    /// Puts the next question on the screen.
     fn next_question(&mut self) -> Result<(), End> {
         while self.answer.is_none() {
             let Some(Asked {
@@ -297,9 +319,7 @@ impl Shell {
                 self.terminal.backend_mut().write_all(b"\x07")?;
             }
             self.draw()?;
-            self.screen.discard()?;
-            self.app.arm();
-            self.draw()?;
+            self.typed = Instant::now();
         }
         Ok(())
     }

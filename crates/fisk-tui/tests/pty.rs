@@ -295,6 +295,23 @@ async fn hostile_text_cannot_drive_the_terminal() {
     assert!(!desk.drawn_text().contains('\u{202e}'));
 }
 
+// check: FISK-40
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_pressed_again_at_once_does_not_answer_the_next_question() {
+    let mut desk = Desk::new();
+    let answer = ask(&desk, "approve");
+    desk.sees("nats stream rm orders");
+    desk.types(b"y");
+    desk.sees(ready("approve"));
+    assert!(!answer.is_finished());
+    desk.types(b"y");
+    assert_eq!(desk.answer(answer), Ok("Once".to_owned()));
+    let answer = ask(&desk, "approve");
+    desk.sees("nats stream rm orders");
+    desk.types(b"\x03");
+    assert_eq!(desk.answer(answer), Err(PromptFailure::Interrupted));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resize_draws_anew_and_the_question_stays() {
     let mut desk = Desk::new();

@@ -61,6 +61,28 @@ fn only_y_and_s_approve_and_the_screen_says_so() {
     }
 }
 
+// check: FISK-40
+#[test]
+fn a_key_that_is_pressed_again_at_once_does_not_approve_the_next_command() {
+    let mut person = Person::asked(b"", ask(&short()));
+    person.sees("Other keys do nothing.");
+    // Alone, and after all of it was drawn, but sooner than anybody can have read it.
+    person.types(b"y");
+    person.sees(READY);
+    person.gets_no_answer();
+    person.types(b"y");
+    assert_eq!(person.answer(), Answer::Given(Approved::Once));
+}
+
+// check: FISK-40
+#[test]
+fn ctrl_c_is_heard_before_keys_count() {
+    let mut person = Person::asked(b"", ask(&short()));
+    person.sees("Other keys do nothing.");
+    person.types(b"\x03");
+    assert_eq!(person.answer(), Answer::Interrupted);
+}
+
 // check: FISK-16
 #[test]
 fn other_keys_do_nothing() {

@@ -34,6 +34,7 @@ use crate::cut::OptionsError;
 pub use approve::Approved;
 pub use line::MAX_LINE;
 pub use secret::{MAX_SECRET, secret_from};
+pub use session::QUIET;
 
 /// Why there is no answer.
 #[derive(Debug, Error)]

@@ -24,6 +24,10 @@ const TICK: Duration = Duration::from_millis(150);
 /// What follows a byte this soon belongs to the same key, or to the same paste.
 const SETTLE: Duration = Duration::from_millis(30);
 
+/// How long nobody may have typed before keys count at something new to answer. Whoever pressed a key twice, or still holds it down for the
+/// question before, has not read this one; terminals begin to repeat a held key within this time.
+pub const QUIET: Duration = Duration::from_millis(700);
+
 /// How long the rest of a bracketed paste may take.
 const PASTE: Duration = Duration::from_millis(500);
 
@@ -81,6 +85,8 @@ pub(super) struct Session<'a, 'fd, W: Write + AsFd> {
     paste: Paste,
     drawn: Screen,
     seen: Screen,
+    /// What happened before keys counted, and has to be heard all the same.
+    early: Option<Event>,
 }
 
 /// Whether what is typed at the terminal is for this process. A terminal that does not control the process has no foreground.
@@ -121,6 +127,7 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
             paste,
             drawn,
             seen: drawn,
+            early: None,
         };
         tcsetattr(input, SetArg::TCSAFLUSH, &session.now)?;
         if paste == Paste::Bracketed {
@@ -138,12 +145,43 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
         Ok(())
     }
 
-    /// Draws something new to answer. What was typed until then is thrown away, since the person cannot have seen it; nothing
-    /// is lost that is typed once all of it can be seen.
+    /// Draws something new to answer. What is typed until it has stood for [`QUIET`] without a key is thrown away, since the person
+    /// cannot have read it; nothing is lost that is typed once all of it can be seen.
     pub fn show(&mut self, what: &Drawn) -> Result<(), PromptError> {
         self.draw(&what.body)?;
+        self.settle()?;
         tcflush(self.input, FlushArg::TCIFLUSH)?;
         self.draw(&what.ready)
+    }
+
+    /// Waits until nobody types. Only what ends the question is heard meanwhile, Ctrl-C as well.
+    fn settle(&mut self) -> Result<(), PromptError> {
+        let mut since = Instant::now();
+        while let Some(left) = QUIET.checked_sub(since.elapsed()) {
+            let (typed, cancelled) = self.wait(left, self.cancel)?;
+            if cancelled {
+                self.early = Some(Event::Cancelled);
+                break;
+            }
+            if !is_foreground(self.input) {
+                return Err(PromptError::Background);
+            }
+            if !typed {
+                continue;
+            }
+            match self.burst()? {
+                Event::Keys(keys) if keys.contains(&Key::Interrupt) => {
+                    self.early = Some(Event::Keys(vec![Key::Interrupt]));
+                    break;
+                }
+                Event::Keys(_) => since = Instant::now(),
+                ended @ (Event::Closed | Event::Cancelled | Event::Resized(_)) => {
+                    self.early = Some(ended);
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Draws the same again, in another size.
@@ -165,6 +203,9 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
 
     /// Waits for the next thing to happen.
     pub fn next(&mut self) -> Result<Event, PromptError> {
+        if let Some(event) = self.early.take() {
+            return Ok(event);
+        }
         loop {
             let (input, cancelled) = self.wait(TICK, self.cancel)?;
             if cancelled {
