@@ -200,7 +200,7 @@ impl Replay {
                 tokens,
             } => {
                 self.spent.charge(tokens);
-                self.pending = calls(&content, stop == Stop::MaxTokens)?;
+                self.pending = calls(&content, may_be_cut(&stop))?;
                 self.phase = follow(&stop, &content, self.pending.is_empty());
                 if !content.is_empty() {
                     self.say("assistant", content);
@@ -250,6 +250,15 @@ impl Replay {
     }
 }
 
+/// Whether the reply may end within what stands last in it. Of a reason that is not known nothing is known, and providers have several for a
+/// reply that did not fit.
+fn may_be_cut(stop: &Stop) -> bool {
+    match stop {
+        Stop::MaxTokens | Stop::Refusal | Stop::Other(_) => true,
+        Stop::EndTurn | Stop::ToolUse | Stop::Pause => false,
+    }
+}
+
 /// What follows on a reply. A refusal ends the run whatever else the reply holds.
 fn follow(stop: &Stop, content: &[Value], no_calls: bool) -> Phase {
     let text = || text_of(content);
@@ -281,7 +290,7 @@ fn text_of(content: &[Value]) -> String {
         .collect()
 }
 
-/// The calls in a reply. `cut`: the reply ended at the most it may hold, so that a call at its very end may lack something.
+/// The calls in a reply. `cut`: a call at its very end may lack something.
 fn calls(content: &[Value], cut: bool) -> Result<Vec<PendingCall>, Broken> {
     let mut found: Vec<PendingCall> = Vec::new();
     for (n, block) in content.iter().enumerate() {

@@ -117,10 +117,18 @@ fn a_started_call_without_a_result_is_started_once_more_and_never_a_third_time()
     assert_eq!(replay.next(), Next::Model);
 }
 
+// check: FISK-68
 #[test]
 fn a_call_at_the_cut_end_of_a_reply_is_marked_and_one_before_it_is_not() {
-    let replay = replayed([started(), reply(&["a", "b"], Stop::MaxTokens)]);
-    assert!(!replay.pending_cut("a") && replay.pending_cut("b"));
+    let overflow = Stop::Other("model_context_window_exceeded".to_owned());
+    for stop in [Stop::MaxTokens, overflow] {
+        let replay = replayed([started(), reply(&["a", "b"], stop)]);
+        assert!(!replay.pending_cut("a") && replay.pending_cut("b"));
+    }
+    for stop in [Stop::ToolUse, Stop::EndTurn, Stop::Pause] {
+        let replay = replayed([started(), reply(&["a", "b"], stop)]);
+        assert!(!replay.pending_cut("a") && !replay.pending_cut("b"));
+    }
 }
 
 impl Replay {
