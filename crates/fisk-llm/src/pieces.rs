@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::types::{Block, Message, Request, Role, StopReason, Usage};
+use crate::types::{Block, Message, Reply, Request, Role, StopReason, Usage};
 
 /// The most blocks of one reply.
 pub(crate) const MAX_BLOCKS: usize = 4_096;
@@ -23,8 +23,15 @@ pub(crate) fn tool_input(text: String) -> (Map<String, Value>, Option<String>) {
     }
 }
 
+/// Makes good what providers leave open in a reply to a request of `sent` bytes.
+pub(crate) fn settle(reply: &mut Reply, conversation: &[Message], sent: usize) {
+    settle_ids(&mut reply.content, conversation);
+    settle_stop(&mut reply.stop, &reply.content);
+    settle_usage(&mut reply.usage, sent, &reply.content);
+}
+
 /// Gives calls an id that have none, or one that an earlier call of the reply or the conversation has: a result could not be told apart.
-pub(crate) fn settle_ids(content: &mut [Block], conversation: &[Message]) {
+fn settle_ids(content: &mut [Block], conversation: &[Message]) {
     let mut taken: HashSet<String> = conversation
         .iter()
         .flat_map(|message| &message.content)
@@ -52,29 +59,29 @@ pub(crate) fn settle_ids(content: &mut [Block], conversation: &[Message]) {
 }
 
 /// Some servers say that the turn is over although they wait for a tool, or the reverse.
-pub(crate) fn settle_stop(stop: StopReason, content: &[Block]) -> StopReason {
+fn settle_stop(stop: &mut StopReason, content: &[Block]) {
     let calls = content
         .iter()
         .any(|block| matches!(block, Block::ToolUse { .. }));
-    match (stop, calls) {
-        (StopReason::EndTurn, true) => StopReason::ToolUse,
-        (StopReason::ToolUse, false) => StopReason::EndTurn,
-        (stop, _) => stop,
+    if calls && *stop == StopReason::EndTurn {
+        *stop = StopReason::ToolUse;
+    } else if !calls && *stop == StopReason::ToolUse {
+        *stop = StopReason::EndTurn;
     }
 }
 
-/// The usage as told, or an estimate where nothing was told.
-pub(crate) fn settle_usage(told: Usage, sent: usize, content: &[Block]) -> Usage {
-    if told.total() > 0 {
-        return told;
+/// Estimates the usage where nothing was told.
+fn settle_usage(usage: &mut Usage, sent: usize, content: &[Block]) {
+    if usage.total() > 0 {
+        return;
     }
     let written: usize = content.iter().map(size).sum();
     let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX);
-    Usage {
+    *usage = Usage {
         input: tokens(sent),
         output: tokens(written),
         ..Usage::default()
-    }
+    };
 }
 
 fn size(block: &Block) -> usize {
@@ -174,12 +181,15 @@ mod tests {
         let content = [Block::Text {
             text: "x".repeat(300),
         }];
-        let usage = settle_usage(Usage::default(), 3_000, &content);
+        let mut usage = Usage::default();
+        settle_usage(&mut usage, 3_000, &content);
         assert_eq!((usage.input, usage.output), (1_000, 100));
         let told = Usage {
             output: 1,
             ..Usage::default()
         };
-        assert_eq!(settle_usage(told, 3_000, &content), told);
+        let mut usage = told;
+        settle_usage(&mut usage, 3_000, &content);
+        assert_eq!(usage, told);
     }
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     endpoint::{ConfigError, Endpoint},
     failure::Failure,
+    pieces::settle,
     retry::{self, RetryPolicy},
     secret::{Secret, add_headers},
     transport::{Answer, Transport},
@@ -186,9 +187,7 @@ impl Anthropic {
             Answer::Stream(events) => reply::stream(events, sink, &clean).await?,
             Answer::Whole(body) => reply::whole(&body, sink, &clean)?,
         };
-        crate::pieces::settle_ids(&mut reply.content, request.messages);
-        reply.stop = crate::pieces::settle_stop(reply.stop, &reply.content);
-        reply.usage = crate::pieces::settle_usage(reply.usage, sent, &reply.content);
+        settle(&mut reply, request.messages, sent);
         Ok(reply)
     }
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     endpoint::{ConfigError, Endpoint},
     failure::Failure,
-    pieces::{settle_ids, settle_stop, settle_usage},
+    pieces::settle,
     retry::{self, RetryPolicy},
     secret::{Secret, add_headers},
     transport::{Answer, Transport},
@@ -184,9 +184,7 @@ impl OpenAi {
             Answer::Stream(events) => reply::stream(events, sink, &clean).await?,
             Answer::Whole(body) => reply::whole(&body, sink, &clean)?,
         };
-        settle_ids(&mut reply.content, request.messages);
-        reply.stop = settle_stop(reply.stop, &reply.content);
-        reply.usage = settle_usage(reply.usage, sent, &reply.content);
+        settle(&mut reply, request.messages, sent);
         Ok(reply)
     }
 }
