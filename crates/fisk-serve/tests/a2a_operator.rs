@@ -12,7 +12,7 @@ use std::{
 
 use common::{
     App, PATIENCE,
-    agent::{Agent, asks, message, result},
+    agent::{Agent, answer, asks, message, result},
     is_denial, soon,
 };
 use fisk_domain::{Approval, PromptFailure};
@@ -192,6 +192,30 @@ async fn a_question_whose_caller_goes_away_is_withdrawn_and_a_late_yes_runs_noth
         .await
         .expect("it ends");
     assert_eq!(app.ran(), ["fail"]);
+}
+
+// check: FISK-58
+#[tokio::test]
+async fn a_task_that_is_cancelled_while_the_operator_is_asked_is_cancelled_and_not_denied() {
+    let app = App::new();
+    let operator = Operator::with(None);
+    let mut served = app.served().await;
+    served.operator = Some(operator.clone());
+    let agent = Agent::start(served, Limits::default(), None).await;
+    let mut call = message(asks("purge", json!({})));
+    call["configuration"] = json!({"returnImmediately": true});
+    let (_, sent) = answer(agent.post("/v1/message:send", &call)).await;
+    let id = sent["task"]["id"].as_str().unwrap();
+    soon("somebody is asked", || {
+        !operator.asked.lock().unwrap().is_empty()
+    })
+    .await;
+    let cancel = agent.post(&format!("/v1/tasks/{id}:cancel"), &json!({}));
+    let (status, cancelled) = answer(cancel).await;
+    assert_eq!(status, 200);
+    assert_eq!(cancelled["status"]["state"], json!("TASK_STATE_CANCELED"));
+    assert_eq!(operator.withdrawn.load(Ordering::SeqCst), 1);
+    assert!(app.ran().is_empty());
 }
 
 // check: FISK-62

@@ -87,10 +87,12 @@ pub(super) async fn perform(
     call: Call,
     cancel: CancellationToken,
 ) -> Ending {
-    if let Err(denial) = agree(&runner, &tool, &call, &cancel).await {
-        return Ending::Denied(denial);
+    match agree(&runner, &tool, &call, &cancel).await {
+        Ok(()) => Ending::Ran(runner.run(call, cancel.cancelled()).await),
+        // Nobody denied it: it was taken back before somebody could.
+        Err(_) if cancel.is_cancelled() => Ending::Ran(Ran::Cancelled),
+        Err(denial) => Ending::Denied(denial),
     }
-    Ending::Ran(runner.run(call, cancel.cancelled()).await)
 }
 
 /// Why a question is void before it is answered.

@@ -7,7 +7,7 @@ use rmcp::{
     model::{
         CallToolRequestParams, ClientCapabilities, ClientResult, ElicitRequest,
         ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
-        InputRequests, InputRequiredResult, ProtocolVersion, ServerRequest,
+        InputRequests, InputRequiredResult, ServerRequest,
     },
     service::{Peer, PeerRequestOptions, RequestContext},
 };
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-use super::states::States;
+use super::{handler::is_modern, states::States};
 use crate::{ConfirmOverMcp, run::Runner};
 
 /// The name of the question in a client's answers.
@@ -82,10 +82,7 @@ impl Approvals {
         let Some(params) = form(&question) else {
             return denied("the question could not be put");
         };
-        let modern = context
-            .protocol_version()
-            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-        if modern {
+        if is_modern(context) {
             self.carried(&question.tool, &runner.argv(call), request, params)
         } else {
             self.asked(&context.peer, params, runner.limits.answer, gone)

@@ -8,8 +8,8 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-        ToolAnnotations,
+        ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+        Tool, ToolAnnotations,
     },
     service::RequestContext,
 };
@@ -101,7 +101,8 @@ impl Handler {
                     .and_then(|head| head.headers.get(SESSION))
                     .and_then(|id| id.to_str().ok());
                 match id {
-                    Some(id) if !context.peer_is_modern() => sessions.over(id),
+                    // The name of a session means nothing from a client that has none.
+                    Some(id) if !is_modern(context) => sessions.over(id),
                     Some(_) | None => CancellationToken::new(),
                 }
             }
@@ -109,17 +110,11 @@ impl Handler {
     }
 }
 
-/// A client of protocol 2026-07-28 may send a session's name that means nothing.
-trait Era {
-    fn peer_is_modern(&self) -> bool;
-}
-
-impl Era for RequestContext<RoleServer> {
-    fn peer_is_modern(&self) -> bool {
-        self.protocol_version().is_some_and(|version| {
-            version.as_str() >= rmcp::model::ProtocolVersion::V_2026_07_28.as_str()
-        })
-    }
+/// Whether the client speaks protocol 2026-07-28 or a later one: it has no session, and carries questions to its user by itself.
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// The call was taken back, or its client went away.
