@@ -33,6 +33,27 @@ pub struct Patterns {
     pub tags: Vec<String>,
 }
 
+impl Patterns {
+    /// Why `entry` can be none of [`tools`](Self::tools); `None` where it can.
+    pub fn problem(entry: &str) -> Option<String> {
+        compiled(entry).err()
+    }
+}
+
+fn compiled(entry: &str) -> Result<Regex, String> {
+    RegexBuilder::new(entry)
+        .size_limit(MAX_PATTERN)
+        .build()
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
+            other => {
+                let text = other.to_string();
+                let said = text.lines().last().unwrap_or_default();
+                plain::line(said.trim_start_matches("error: "), 200)
+            }
+        })
+}
+
 /// Why an application's commands cannot be tools, so that nothing starts.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ToolError {
@@ -180,14 +201,11 @@ impl Matcher {
     ) -> Result<Self, ToolError> {
         let mut tools = Vec::with_capacity(patterns.tools.len());
         for (i, entry) in patterns.tools.iter().enumerate() {
-            let compiled = RegexBuilder::new(entry)
-                .size_limit(MAX_PATTERN)
-                .build()
-                .map_err(|error| ToolError::Pattern {
-                    path: format!("{path}.tools[{i}]"),
-                    entry: plain::line(entry, 200),
-                    problem: plain::line(error.to_string().lines().last().unwrap_or_default(), 200),
-                })?;
+            let compiled = compiled(entry).map_err(|problem| ToolError::Pattern {
+                path: format!("{path}.tools[{i}]"),
+                entry: plain::line(entry, 200),
+                problem,
+            })?;
             tools.push((compiled, false));
         }
         let tags = patterns

@@ -6,9 +6,8 @@ use std::{
     time::Duration,
 };
 
-use fisk_domain::budget::Limits;
+use fisk_domain::{Patterns, budget::Limits};
 use fisk_serve::ConfirmOverMcp;
-use regex::RegexBuilder;
 
 use super::{
     A2a, Config, Filter, Fuse, Harness, Llm, Mcp, Operator, ProviderKind, Surface,
@@ -67,9 +66,6 @@ const A2A: [&str; 6] = [
     "instructions",
     "token_env",
 ];
-
-/// The largest compiled regular expression, in bytes.
-const MAX_REGEX: usize = 1024 * 1024;
 
 /// Reads the text of a configuration. `file` is its name in problems, `folder` what its relative paths are relative to.
 ///
@@ -154,16 +150,7 @@ fn filter(root: &Section, key: &str, checker: &mut Checker) -> Filter {
     };
     let tools = section.texts("tools", checker);
     for (at, pattern) in &tools {
-        if let Err(error) = RegexBuilder::new(pattern).size_limit(MAX_REGEX).build() {
-            let why = match error {
-                regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-                other => other
-                    .to_string()
-                    .lines()
-                    .last()
-                    .map(|line| line.trim_start_matches("error: ").to_owned())
-                    .unwrap_or_default(),
-            };
+        if let Some(why) = Patterns::problem(pattern) {
             let message = format!("{key}.tools: {pattern:?} is no regular expression: {why}");
             checker.wrong(*at, message);
         }
