@@ -137,11 +137,12 @@ impl Cage {
         });
         let cancelled = tokio::select! {
             biased;
-            () = cancel.cancelled() => true,
+            // First, so that it is under way when a cancellation asks it to end: one that came in between would else start it.
             result = &mut ended => {
                 unfinished.guest = None;
                 return result.map(outcome).map_err(failed);
             }
+            () = cancel.cancelled() => true,
             () = sleep(time) => false,
         };
         let asked = self.guest.signal(&command, libc::SIGTERM);
