@@ -11,7 +11,7 @@ pub mod secrets;
 pub mod session;
 pub mod setup;
 
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, time::Duration};
 
 use clap::{CommandFactory as _, Parser as _};
 
@@ -110,11 +110,38 @@ fn log() {
         .try_init();
 }
 
+/// How long what a command left behind may take to end. Commands of the application are killed well within it.
+const LEFT_BEHIND: Duration = Duration::from_secs(2);
+
 fn wait_for(command: impl Future<Output = Done>) -> Done {
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| Failure::said(format!("cannot start: {error}")))?
-        .block_on(command)
+        .map_err(|error| Failure::said(format!("cannot start: {error}")))?;
+    let done = runtime.block_on(command);
+    // A thread that writes to a terminal that takes nothing would hold up the end for ever.
+    runtime.shutdown_timeout(LEFT_BEHIND);
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    // check: FISK-66
+    #[test]
+    fn a_thread_that_is_stuck_does_not_hold_up_the_end() {
+        let began = Instant::now();
+        let done = wait_for(async {
+            let (stuck, never) = std::sync::mpsc::channel::<()>();
+            drop(tokio::task::spawn_blocking(move || never.recv()));
+            std::mem::forget(stuck);
+            Ok(7)
+        });
+        assert_eq!(done, Ok(7));
+        assert!(began.elapsed() < LEFT_BEHIND + Duration::from_secs(10));
+    }
 }

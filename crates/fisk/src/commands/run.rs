@@ -39,6 +39,10 @@ pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
     let file = args.config.config.display().to_string();
     // What costs nothing is checked before the application is started.
     let provider = setup::provider(config, &file, secrets)?;
+    let fuse = match config.harness.operator {
+        Operator::Terminal => None,
+        Operator::Fuse => Some(setup::fuse(config, secrets, false)?),
+    };
     let prompt = args.prompt.as_deref().map(prompt_of).transpose()?;
     let application = Application::find(config, &file).await?;
     for told in application.warnings.iter().filter(|told| is_urgent(told)) {
@@ -49,7 +53,7 @@ pub async fn run(args: RunArgs, config: &Config, secrets: &Secrets) -> Done {
     let system = system::prompt(config.identity.as_deref(), config.system_prompt.as_deref());
     let fingerprint = fingerprint(config, &application, &system);
     let mut log = begin(&args, config, prompt, fingerprint)?;
-    let faces = faces(&args, config, secrets, &stop)?;
+    let faces = faces(&args, config, fuse, &stop);
     let agent = Agent {
         provider,
         tools: Arc::clone(&application.tools),
@@ -146,16 +150,7 @@ struct Faces {
     screen: Option<Tui>,
 }
 
-fn faces(
-    args: &RunArgs,
-    config: &Config,
-    secrets: &Secrets,
-    stop: &Stop,
-) -> Result<Faces, Failure> {
-    let fuse = match config.harness.operator {
-        Operator::Terminal => None,
-        Operator::Fuse => Some(setup::fuse(config, secrets, false)?),
-    };
+fn faces(args: &RunArgs, config: &Config, fuse: Option<Arc<dyn Prompter>>, stop: &Stop) -> Faces {
     let lines = || Faces {
         prompter: Arc::new(LinePrompter::new(LineOptions {
             no_bell: config.harness.no_bell,
@@ -172,7 +167,7 @@ fn faces(
     if let Some(fuse) = fuse {
         faces.prompter = fuse;
     }
-    Ok(faces)
+    faces
 }
 
 fn full_screen(config: &Config, stop: &Stop) -> Option<Faces> {
