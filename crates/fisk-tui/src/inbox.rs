@@ -73,9 +73,14 @@ fn size(event: &Event) -> usize {
         | Event::Failed(text)
         | Event::Suspended(text) => text.len(),
         Event::ToolEnded { id, result, .. } => id.len() + result.len(),
-        Event::ToolCalled { id, tool, argv, .. } => {
-            let argv = argv.iter().flatten();
-            id.len() + tool.len() + argv.map(String::len).sum::<usize>()
+        Event::ToolCalled {
+            id,
+            tool,
+            input,
+            argv,
+        } => {
+            let argv: usize = argv.iter().flatten().map(String::len).sum();
+            id.len() + tool.len() + input.to_string().len() + argv
         }
         Event::Retrying { reason, .. } => reason.len(),
         Event::TurnStarted { .. } | Event::Waiting { .. } | Event::Usage { .. } => 0,
@@ -126,6 +131,20 @@ mod tests {
             inbox.push(Event::Notice("x".repeat(MAX_TEXT)));
             inbox.push(Event::Text("y".repeat(3 * MAX_TEXT)));
         }
+        // An input that was refused, of a model that says much.
+        for _ in 0..64 {
+            inbox.push(Event::ToolCalled {
+                id: "1".to_owned(),
+                tool: "t".to_owned(),
+                input: serde_json::json!({"x": "z".repeat(MAX_TEXT)}),
+                argv: None,
+            });
+        }
+        let texts = |event: &Event| match event {
+            Event::ToolCalled { input, .. } => input["x"].as_str().map_or(0, str::len),
+            _ => 0,
+        };
+        assert!(inbox.events.iter().map(texts).sum::<usize>() <= MAX_BYTES);
         let held: usize = inbox.events.iter().map(size).sum();
         assert!(held <= MAX_BYTES, "{held}");
         assert!(inbox.lost > 0);
