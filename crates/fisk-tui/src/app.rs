@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use fisk_domain::event::Event;
+use fuse_terminal::keys::Key;
 
 use crate::{
     inbox::Lost,
-    keys::Key,
     question::{Open, Question, Reply},
     scroll::{Scroll, Window},
     transcript::{Look, Transcript},

@@ -10,7 +10,6 @@
 mod app;
 mod edit;
 mod inbox;
-mod keys;
 mod question;
 mod screen;
 mod scroll;
@@ -21,7 +20,7 @@ mod view;
 mod wrap;
 
 pub use app::{App, Effect};
-pub use keys::Key;
+pub use fuse_terminal::keys::Key;
 pub use question::{Question, Reply};
 pub use tui::{OnSignal, Signal, StartError, Started, Tui, TuiOptions, TuiPrompter};
 pub use view::draw;

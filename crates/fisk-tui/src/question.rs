@@ -2,11 +2,14 @@
 
 use fisk_domain::{Approval, PromptFailure};
 use fisk_operator::{ApprovalRequest, Confirm, Input, Select};
-use fuse_terminal::{MAX_TEXT, options, strip_and_cut};
+use fuse_terminal::{
+    MAX_TEXT,
+    keys::{Ending, Key, chosen as after},
+    options, strip_and_cut,
+};
 
 use crate::{
     edit::Editor,
-    keys::Key,
     view::panel::{Size, fits},
     wrap::{Wrap, rows},
 };
@@ -301,7 +304,7 @@ impl Open {
                 }
                 let before = *chosen;
                 for key in keys {
-                    *chosen = moved(*chosen, options.len(), key);
+                    *chosen = after(*chosen, options.len(), key);
                 }
                 if *chosen != before {
                     self.changed();
@@ -384,36 +387,15 @@ impl Open {
 
 /// The failure that a key is at every question.
 fn ending(key: &Key) -> Option<PromptFailure> {
-    match key {
-        Key::Escape => Some(PromptFailure::Dismissed),
-        Key::Interrupt => Some(PromptFailure::Interrupted),
-        Key::EndOfInput => Some(PromptFailure::EndOfInput),
-        _ => None,
-    }
+    key.ending().map(|ending| match ending {
+        Ending::Escaped => PromptFailure::Dismissed,
+        Ending::Interrupted => PromptFailure::Interrupted,
+        Ending::Ended => PromptFailure::EndOfInput,
+    })
 }
 
 fn is_no(key: &Key) -> bool {
     matches!(key, Key::Enter | Key::Char('n' | 'N'))
-}
-
-/// What is chosen after a key, of `count` options.
-fn moved(chosen: usize, count: usize, key: &Key) -> usize {
-    match key {
-        Key::Char(c) => match c.to_digit(10) {
-            // A digit that leads nowhere does nothing.
-            Some(digit) => match chosen * 10 + digit as usize {
-                number if number <= count => number,
-                _ => chosen,
-            },
-            None => chosen,
-        },
-        Key::Erase => chosen / 10,
-        Key::EraseWord | Key::EraseLine => 0,
-        Key::Down => (chosen + 1).min(count),
-        // It stops at the first, since nobody means "none" by it.
-        Key::Up => chosen.saturating_sub(1).max(usize::from(chosen > 0)),
-        _ => chosen,
-    }
 }
 
 fn edit(editor: &mut Editor, key: &Key) {

@@ -8,7 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fuse_terminal::{ColourChoice, prompt::QUIET};
+use fuse_terminal::{
+    ColourChoice,
+    keys::{Key, Partial, decode},
+    prompt::QUIET,
+};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -20,7 +24,6 @@ use tokio::sync::oneshot;
 use crate::{
     app::{App, Effect},
     inbox::{Asked, Lost},
-    keys::{Key, Partial, decode},
     question::Reply,
     screen::{Output, Screen},
     tui::{OnSignal, Shared, Signal, TuiOptions},

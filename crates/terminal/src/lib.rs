@@ -25,6 +25,7 @@ mod chars;
 mod colour;
 mod cut;
 mod exact;
+pub mod keys;
 pub mod prompt;
 mod review;
 mod strip;

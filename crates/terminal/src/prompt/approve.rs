@@ -4,13 +4,13 @@ use std::io::Write;
 use std::os::fd::AsFd;
 
 use super::ask::{ending, is_no, lone};
-use super::decode::Key;
 use super::layout::Screen;
 use super::pager::{Paged, page};
 use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
 use crate::exact::Exact;
+use crate::keys::Key;
 
 const KEYS: &str = "y: run it once. s: run it, and this command again until the run ends. v: page the whole command line.
 n, Enter, Escape, Ctrl-C and Ctrl-D: deny it. Other keys do nothing.

@@ -3,32 +3,22 @@
 use std::io::Write;
 use std::os::fd::AsFd;
 
-use super::decode::Key;
 use super::layout::Screen;
 use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
+use crate::keys::{Ending, Key};
 
 /// Stands above a text of the agent.
 pub(super) const ASKS: &str = "The agent asks:\n";
 
 /// The answer that a key is at every question.
 pub(super) fn ending<T>(key: &Key) -> Option<Answer<T>> {
-    match key {
-        Key::Escape => Some(Answer::Escaped),
-        Key::Interrupt => Some(Answer::Interrupted),
-        Key::EndOfInput => Some(Answer::Ended),
-        Key::Char(_)
-        | Key::Enter
-        | Key::Erase
-        | Key::EraseWord
-        | Key::EraseLine
-        | Key::Up
-        | Key::Down
-        | Key::PageDown
-        | Key::Paste(_)
-        | Key::Other => None,
-    }
+    key.ending().map(|ending| match ending {
+        Ending::Escaped => Answer::Escaped,
+        Ending::Interrupted => Answer::Interrupted,
+        Ending::Ended => Answer::Ended,
+    })
 }
 
 /// The key that counts among those that came in one piece: the only one, else the first negative one.

@@ -7,11 +7,11 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::ask::{ASKS, ending};
-use super::decode::Key;
 use super::layout::Screen;
 use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
+use crate::keys::Key;
 use crate::strip::strip;
 
 /// The most bytes that an answer may have; what is typed beyond them is not taken.
@@ -112,9 +112,17 @@ fn edit(value: &mut String, key: &Key) {
         | Key::Escape
         | Key::Interrupt
         | Key::EndOfInput
+        | Key::Delete
         | Key::Up
         | Key::Down
+        | Key::Left
+        | Key::Right
+        | Key::PageUp
         | Key::PageDown
+        | Key::Home
+        | Key::End
+        | Key::Tab
+        | Key::BackTab
         | Key::Other => {}
     }
 }

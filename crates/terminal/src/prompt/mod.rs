@@ -14,7 +14,6 @@
 
 mod approve;
 mod ask;
-mod decode;
 mod layout;
 mod line;
 mod pager;

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::os::fd::AsFd;
 
 use super::ask::{ending, lone};
-use super::decode::Key;
 use super::layout::{Rows, Screen, margin};
 use super::session::{Drawn, Event, Session};
 use super::{Answer, PromptError};
 use crate::cut::cell;
+use crate::keys::Key;
 
 const MORE: &str = "Space: more. q: back.";
 const END: &str = "The end. q: back.";

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::os::fd::AsFd;
 
 use super::ask::{ASKS, ending};
-use super::decode::Key;
 use super::layout::Screen;
 use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, cell, options, strip_and_cut};
+use crate::keys::{Key, chosen as after};
 
 const KEYS: &str = "Type a number, or move with the arrows, and press Enter.
 Enter with no number, Escape, Ctrl-C and Ctrl-D: none of them. Other keys do nothing.
@@ -65,7 +65,7 @@ impl<W: Write + AsFd> Prompt<'_, W> {
                 break Answer::Given(chosen.checked_sub(1));
             }
             for key in &keys {
-                chosen = moved(chosen, shown.len(), key);
+                chosen = after(chosen, shown.len(), key);
             }
             let screen = session.screen();
             session.draw(&format!("\r\x1b[K{}", choice(&shown, chosen, screen)))?;
@@ -82,66 +82,10 @@ impl<W: Write + AsFd> Prompt<'_, W> {
     }
 }
 
-/// What is chosen after a key, of `count` options.
-fn moved(chosen: usize, count: usize, key: &Key) -> usize {
-    match key {
-        Key::Char(c) => match c.to_digit(10) {
-            // A digit that leads nowhere does nothing.
-            Some(digit) => match chosen * 10 + digit as usize {
-                number if number <= count => number,
-                _ => chosen,
-            },
-            None => chosen,
-        },
-        Key::Erase => chosen / 10,
-        Key::EraseWord | Key::EraseLine => 0,
-        Key::Down | Key::PageDown => (chosen + 1).min(count),
-        // It stops at the first, since nobody means "none" by it.
-        Key::Up => chosen.saturating_sub(1).max(usize::from(chosen > 0)),
-        Key::Enter
-        | Key::Escape
-        | Key::Interrupt
-        | Key::EndOfInput
-        | Key::Paste(_)
-        | Key::Other => chosen,
-    }
-}
-
 /// The line that shows what Enter would take.
 fn choice(shown: &[String], chosen: usize, screen: Screen) -> String {
     let Some(option) = chosen.checked_sub(1).and_then(|at| shown.get(at)) else {
         return "> ".to_owned();
     };
     cell(&format!("> {chosen}  {option}"), screen.outer())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn after(count: usize, keys: &str) -> usize {
-        keys.chars().fold(0, |chosen, c| {
-            let key = match c {
-                'u' => Key::Up,
-                'd' => Key::Down,
-                '<' => Key::Erase,
-                c => Key::Char(c),
-            };
-            moved(chosen, count, &key)
-        })
-    }
-
-    #[test]
-    fn digits_and_arrows_stay_among_the_options() {
-        assert_eq!(after(25, "12"), 12);
-        assert_eq!(after(25, "27"), 2);
-        assert_eq!(after(5, "6"), 0);
-        assert_eq!(after(5, "0x"), 0);
-        assert_eq!(after(25, "12<"), 1);
-        assert_eq!(after(25, "1<"), 0);
-        assert_eq!(after(3, "dd"), 2);
-        assert_eq!(after(3, "dddddd"), 3);
-        assert_eq!(after(3, "u"), 0);
-        assert_eq!(after(3, "duu"), 1);
-    }
 }

@@ -14,9 +14,9 @@ use nix::sys::termios::{
 use nix::unistd::{getpgrp, read, tcgetpgrp};
 use zeroize::Zeroizing;
 
-use super::decode::{Key, Partial, decode};
 use super::layout::Screen;
 use super::{Prompt, PromptError};
+use crate::keys::{Key, Partial, decode};
 
 /// How often the size and the foreground are looked at.
 const TICK: Duration = Duration::from_millis(150);

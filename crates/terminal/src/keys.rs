@@ -1,9 +1,9 @@
-//! Which keys a piece of input is.
+//! Which keys a piece of a terminal's input is, for whoever reads single keys.
 //!
-//! The terminal's input is read here and not by `crossterm`, whose reader spins for ever on a terminal that hung up and tells a
-//! lone Escape from the start of an arrow key only by luck.
+//! The input is read by hand and not by a terminal library, whose readers spin for ever on a terminal that hung up and tell a lone
+//! Escape from the start of an arrow key only by luck.
 
-use fuse_terminal::is_dangerous;
+use crate::chars::is_dangerous;
 
 /// A key that was pressed, or a piece of pasted text. Releases and repeats that a terminal reports are [`Other`](Self::Other).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +52,50 @@ pub enum Key {
     Other,
 }
 
+/// How a key ends a question without an answer. Each of them is a no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Escape.
+    Escaped,
+    /// Ctrl-C.
+    Interrupted,
+    /// Ctrl-D.
+    Ended,
+}
+
+impl Key {
+    /// Whether it ends every question, and how.
+    pub fn ending(&self) -> Option<Ending> {
+        match self {
+            Self::Escape => Some(Ending::Escaped),
+            Self::Interrupt => Some(Ending::Interrupted),
+            Self::EndOfInput => Some(Ending::Ended),
+            Self::Char(_)
+            | Self::Enter
+            | Self::Erase
+            | Self::Delete
+            | Self::EraseWord
+            | Self::EraseLine
+            | Self::Up
+            | Self::Down
+            | Self::Left
+            | Self::Right
+            | Self::PageUp
+            | Self::PageDown
+            | Self::Home
+            | Self::End
+            | Self::Tab
+            | Self::BackTab
+            | Self::Paste(_)
+            | Self::Other => None,
+        }
+    }
+}
+
 /// Whether more has to come before the input can be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Partial {
+pub enum Partial {
+    /// All of it can be told.
     No,
     /// The end of a paste.
     Paste,
@@ -64,7 +105,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// The keys in `bytes`, which came in one piece. What is unfinished at its end counts as it is: the start of an arrow key that goes
 /// no further is an Escape.
-pub(crate) fn decode(bytes: &[u8]) -> (Vec<Key>, Partial) {
+pub fn decode(bytes: &[u8]) -> (Vec<Key>, Partial) {
     let mut keys = Vec::new();
     let mut rest = bytes;
     while let Some((&byte, after)) = rest.split_first() {
@@ -109,6 +150,41 @@ pub(crate) fn decode(bytes: &[u8]) -> (Vec<Key>, Partial) {
         keys.push(key);
     }
     (keys, Partial::No)
+}
+
+/// Which of `count` options, counted from 1, is chosen after a key; 0 is none. Digits, the arrows and what takes text back choose; other
+/// keys change nothing.
+pub fn chosen(before: usize, count: usize, key: &Key) -> usize {
+    match key {
+        Key::Char(c) => match c.to_digit(10) {
+            // A digit that leads nowhere does nothing.
+            Some(digit) => match before * 10 + digit as usize {
+                number if number <= count => number,
+                _ => before,
+            },
+            None => before,
+        },
+        Key::Erase => before / 10,
+        Key::EraseWord | Key::EraseLine => 0,
+        Key::Down => (before + 1).min(count),
+        // It stops at the first, since nobody means "none" by it.
+        Key::Up => before.saturating_sub(1).max(usize::from(before > 0)),
+        Key::Enter
+        | Key::Escape
+        | Key::Interrupt
+        | Key::EndOfInput
+        | Key::Delete
+        | Key::Left
+        | Key::Right
+        | Key::PageUp
+        | Key::PageDown
+        | Key::Home
+        | Key::End
+        | Key::Tab
+        | Key::BackTab
+        | Key::Paste(_)
+        | Key::Other => before,
+    }
 }
 
 /// What stands behind an Escape that begins the name of a key: its parameters, its last byte and what follows.
@@ -191,6 +267,39 @@ mod tests {
         assert_eq!(keys(b"\x1by"), [Key::Escape, Key::Char('y')]);
         assert_eq!(keys(b"\x1b[")[0], Key::Escape);
         assert_eq!(keys(b"\x1b[\x03")[0], Key::Escape);
+    }
+
+    #[test]
+    fn one_can_say_no_on_a_terminal_that_was_left_reporting_keys_in_the_new_form() {
+        for (bytes, key) in [
+            (&b"\x1b[27u"[..], Key::Escape),
+            (b"\x1b[99;5u", Key::Interrupt),
+            (b"\x1b[100;5:1u", Key::EndOfInput),
+        ] {
+            assert_eq!(keys(bytes), [key]);
+        }
+    }
+
+    #[test]
+    fn a_choice_stays_among_the_options() {
+        let after = |typed: &str| {
+            let (keys, _) = decode(typed.as_bytes());
+            keys.iter().fold(0, |before, key| chosen(before, 12, key))
+        };
+        for (typed, expected) in [
+            ("1", 1),
+            ("12", 12),
+            ("13", 1),
+            ("0", 0),
+            ("12\x7f", 1),
+            ("12\x15", 0),
+            ("\x1b[A", 0),
+            ("\x1b[B\x1b[B\x1b[A\x1b[A\x1b[A", 1),
+            ("12\x1b[B", 12),
+            ("x\r", 0),
+        ] {
+            assert_eq!(after(typed), expected, "{typed:?}");
+        }
     }
 
     #[test]
