@@ -24,7 +24,7 @@ const DEFAULTS: [libc::c_int; 6] = [
 ];
 
 /// Confines what the command starts: a session, hence a group, of its own without a terminal; no new privileges; no way into
-/// other processes' memory; none of our descriptors; and it ends with the thread that starts it.
+/// other processes' memory or to type into their terminals; none of our descriptors; and it ends with the thread that starts it.
 pub fn confine(command: &mut Command) {
     let parent = std::process::id();
     // SAFETY: the closure makes only system calls that are safe between fork and exec, and allocates nothing.
@@ -40,6 +40,7 @@ pub fn confine(command: &mut Command) {
             }
             check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
             give_up_tracing();
+            leave_terminals()?;
             let above = 3;
             check(libc::syscall(
                 libc::SYS_close_range,
@@ -100,6 +101,56 @@ fn give_up_tracing() {
             libc::syscall(libc::SYS_capset, &raw mut header, data.as_ptr());
         }
     }
+}
+
+/// Refuses the calls by which a process types into a terminal that is not its own, as one of root may: it would answer the operator's
+/// questions. For everybody else the kernel refuses them.
+fn leave_terminals() -> io::Result<()> {
+    const TIOCSTI: u32 = 0x5412;
+    const TIOCLINUX: u32 = 0x541c;
+    #[cfg(target_arch = "x86_64")]
+    const NATIVE: u32 = 0xc000_003e;
+    #[cfg(target_arch = "aarch64")]
+    const NATIVE: u32 = 0xc000_00b7;
+    // The call's number with 32-bit programs, and in the second set of numbers that x86-64 has.
+    const IOCTL_32: u32 = 54;
+    const IOCTL_X32: u32 = 514;
+    const LOAD: u16 = 0x20;
+    const AND: u16 = 0x54;
+    const EQUALS: u16 = 0x15;
+    const END: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    const EPERM: u32 = 0x0005_0000 | libc::EPERM as u32;
+    let op = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut filter = [
+        op(LOAD, 0, 0, 4), // the architecture
+        op(EQUALS, 0, 4, NATIVE),
+        op(LOAD, 0, 0, 0), // the call's number
+        op(AND, 0, 0, 0xbfff_ffff),
+        op(EQUALS, 3, 0, libc::SYS_ioctl as u32),
+        op(EQUALS, 2, 5, IOCTL_X32),
+        op(LOAD, 0, 0, 0),
+        op(EQUALS, 0, 3, IOCTL_32),
+        op(LOAD, 0, 0, 24), // the low half of the second argument
+        op(EQUALS, 2, 0, TIOCSTI),
+        op(EQUALS, 1, 0, TIOCLINUX),
+        op(END, 0, 0, ALLOW),
+        op(END, 0, 0, EPERM),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as libc::c_ushort,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: the program lies in this frame and outlives the call.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+            &raw const program,
+        )
+    };
+    check(done)
 }
 
 /// Makes sure that ended children wait to be asked how they ended, even if whoever started this process ignored SIGCHLD.

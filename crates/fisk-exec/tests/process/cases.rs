@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::OpenOptionsExt,
     path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -10,7 +11,7 @@ use std::{
 use fisk_exec::harden_process;
 
 use crate::{
-    CASE, Run,
+    CASE, Run, TYPES,
     bed::{Bed, KEY, block_on},
 };
 
@@ -19,6 +20,7 @@ pub const CASES: &[(&str, Run)] = &[
     ("a_child_cannot_read_the_key_from_its_parent", secrets),
     ("a_child_does_not_outlive_a_killed_harness", killed),
     ("what_is_shown_is_what_runs", shown),
+    ("a_child_cannot_type_into_a_terminal", typed),
 ];
 
 /// A value of `/proc/self/status`, in KiB.
@@ -153,5 +155,32 @@ fn shown(folder: &Path) {
         let ran: Vec<&str> = outcome.output.lines().skip(1).collect();
         assert_eq!(ran, argv);
         assert_eq!(Path::new(&argv[0]), bed.executor.application());
+    });
+}
+
+/// Opens a terminal and types into it, and says how that went.
+pub fn types(terminal: &Path) {
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOCTTY)
+        .open(terminal)
+        .expect("a terminal");
+    let code = crate::sys::type_into(&file, b'y')
+        .err()
+        .map_or(0, |error| error.raw_os_error().unwrap_or(-1));
+    println!("{code}");
+}
+
+// check: FISK-35
+fn typed(folder: &Path) {
+    let pty = nix::pty::openpty(None, None).expect("a terminal");
+    let path = nix::unistd::ttyname(&pty.slave).expect("its name");
+    let program = folder.join("test");
+    block_on(async {
+        let bed = Bed::new(folder, false).await.expect("an executor");
+        let script = format!("{TYPES}={} exec {}", path.display(), program.display());
+        let outcome = bed.sh(&script).await;
+        assert_eq!(outcome.output, format!("{}\n", libc::EPERM));
     });
 }

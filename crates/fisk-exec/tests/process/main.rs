@@ -5,6 +5,7 @@
 mod bed;
 mod cases;
 mod sandboxed;
+mod sys;
 
 use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},
@@ -16,6 +17,8 @@ use std::{
 const CASE: &str = "EXEC_TEST_CASE";
 /// Where it may write.
 const FOLDER: &str = "EXEC_TEST_FOLDER";
+/// The terminal that this process, started as a command, types into.
+const TYPES: &str = "EXEC_TEST_TYPES";
 /// A user that no machine knows.
 const USER: u32 = 54_322;
 
@@ -23,6 +26,10 @@ type Run = fn(&Path);
 
 fn main() -> ExitCode {
     fuse_backend::maybe_run_stage();
+    if let Some(terminal) = std::env::var_os(TYPES) {
+        cases::types(Path::new(&terminal));
+        return ExitCode::SUCCESS;
+    }
     let all: Vec<(&str, Run)> = [cases::CASES, sandboxed::CASES].concat();
     if let (Some(case), Some(folder)) = (std::env::var_os(CASE), std::env::var_os(FOLDER)) {
         // A panic is a failure.
