@@ -48,6 +48,8 @@ pub struct Warning(pub String);
 pub struct Journal {
     name: String,
     file: File,
+    /// A record could not be written. Whatever followed would stand behind a part of it, and the session could never be read again.
+    failed: bool,
 }
 
 impl Journal {
@@ -64,6 +66,7 @@ impl Journal {
         Ok(Self {
             name: name.to_owned(),
             file,
+            failed: false,
         })
     }
 
@@ -80,15 +83,22 @@ impl Journal {
             file.set_len(recorded.good)?;
             file.sync_all()?;
         }
-        let name = name.to_owned();
-        Ok((Self { name, file }, recorded))
+        let journal = Self {
+            name: name.to_owned(),
+            file,
+            failed: false,
+        };
+        Ok((journal, recorded))
     }
 
     /// On a file of any kind.
     #[cfg(test)]
     pub(crate) fn on(name: &str, file: File) -> Self {
-        let name = name.to_owned();
-        Self { name, file }
+        Self {
+            name: name.to_owned(),
+            file,
+            failed: false,
+        }
     }
 
     /// The session's name.
@@ -99,7 +109,7 @@ impl Journal {
     /// Writes a record; it is on the disk when this returns.
     ///
     /// # Errors
-    /// Where that fails: what follows on the record must not happen then.
+    /// Where that fails: what follows on the record must not happen then, and no other record is taken any more.
     pub fn append(&mut self, record: &Record) -> io::Result<()> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let at = since.map_or(0, |since| {
@@ -111,8 +121,20 @@ impl Journal {
         };
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
-        self.file.write_all(&line)?;
-        self.file.sync_data()
+        if self.failed {
+            return Err(io::Error::other("an earlier record could not be written"));
+        }
+        let before = self.file.metadata()?.len();
+        let written = self
+            .file
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            self.failed = true;
+            // A part of the record that stays is taken for torn by whoever reads it.
+            let _ = self.file.set_len(before);
+        }
+        written
     }
 }
 

@@ -177,3 +177,21 @@ fn names_that_are_made_up_are_names() {
     let (journal, _) = store.create(None, first).unwrap();
     assert!(fisk_domain::session::is_session_name(journal.name()));
 }
+
+// check: FISK-72
+#[test]
+fn nothing_is_written_behind_a_record_that_failed() {
+    use std::io::{PipeReader, PipeWriter, Read as _, pipe};
+    // It takes bytes and cannot bring them to a disk.
+    let (mut reader, writer): (PipeReader, PipeWriter) = pipe().unwrap();
+    let file = fs::File::from(std::os::fd::OwnedFd::from(writer));
+    let mut journal = Journal::on("one", file);
+    journal.append(&first("one")).unwrap_err();
+    let suspended = Record::Suspended { why: "x".into() };
+    let told = journal.append(&suspended).unwrap_err().to_string();
+    assert_eq!(told, "an earlier record could not be written");
+    drop(journal);
+    let mut written = String::new();
+    reader.read_to_string(&mut written).unwrap();
+    assert_eq!(written.lines().count(), 1, "{written}");
+}
