@@ -22,7 +22,7 @@ usage: cargo xtask TASK
   fixtures             build the applications that Fisk's tests run, into target/go-fixtures
   tidy                 the house rules: specification checks, layers, file lengths, generated files
   regenerate           write openapi/ and docs/fusefile.schema.json anew from the code
-  build                a release build of `fuse`
+  build                a release build of `fuse` and `fisk`
   bench [ARGS]         the benchmarks of bench/
   fuzz [SECONDS]       every fuzz target for that long, 60 by default (needs cargo-fuzz)
 ";
@@ -37,7 +37,15 @@ fn main() -> ExitCode {
         ["fixtures"] => fixtures::ensure().map(|()| true),
         ["tidy"] => tidy::run(),
         ["regenerate"] => generated::write(),
-        ["build"] => cargo(&["build", "--release", "--locked", "--package", "fuse-cli"]),
+        ["build"] => cargo(&[
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "fuse-cli",
+            "--package",
+            "fisk",
+        ]),
         ["bench", rest @ ..] => bench(rest),
         ["fuzz", rest @ ..] => fuzz(rest),
         [] | ["help" | "--help" | "-h"] => {
