@@ -60,16 +60,15 @@ fuzz_target!(|bytes: &[u8]| {
                 .iter()
                 .any(|tag| tag.trim().eq_ignore_ascii_case("ai:confirm"));
             assert!(tool.is_gated() || !confirm);
-            for schema in [tool.input_schema(), tool.restricted_schema()] {
-                assert_eq!(schema["additionalProperties"], false);
-                let properties = schema["properties"].as_object().expect("an object");
-                assert!(properties.keys().all(|key| name_is_plain(key, b"_-.")));
-                assert!(tool.required().all(|key| properties.contains_key(key)));
-                assert_eq!(
-                    properties.len(),
-                    tool.required().count() + tool.optional().count()
-                );
-            }
+            let schema = tool.input_schema();
+            assert_eq!(schema["additionalProperties"], false);
+            let properties = schema["properties"].as_object().expect("an object");
+            assert!(properties.keys().all(|key| name_is_plain(key, b"_-.")));
+            assert!(tool.required().all(|key| properties.contains_key(key)));
+            assert_eq!(
+                properties.len(),
+                tool.required().count() + tool.optional().count()
+            );
             // An empty call is either whole or lacks what is required.
             let called = tool.args_from_json(&serde_json::Map::new());
             assert_eq!(called.is_err(), tool.required().next().is_some());

@@ -115,7 +115,6 @@ impl Toolset {
                         tags: candidate.tags.clone(),
                         properties: assembled.properties,
                         schema: assembled.schema,
-                        restricted: assembled.restricted,
                     });
                 }
                 Err(why) => warnings.push(Warning::NotOffered {

@@ -29,4 +29,4 @@ pub use model::{ApplicationModel, ModelError};
 pub use outcome::{MAX_OUTPUT, Outcome};
 pub use select::{Patterns, Selection, ToolError, Warning};
 pub use served::ServedSet;
-pub use tool::{CommandTool, Hints, ToolName, Toolset};
+pub use tool::{CommandTool, DESTROYS_TAG, Hints, ToolName, Toolset, WRITES_TAG};

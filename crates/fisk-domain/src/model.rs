@@ -92,9 +92,6 @@ pub struct CommandModel {
     /// The JSON schema of its flags and arguments; since fisk 0.9.
     #[serde(default)]
     pub schema: Option<Map<String, Value>>,
-    /// The same in the subset that strict tool use takes; since fisk 0.9.
-    #[serde(default)]
-    pub restricted_schema: Option<Map<String, Value>>,
     /// Its flags.
     #[serde(default, deserialize_with = "or_default")]
     pub flags: Vec<FlagModel>,

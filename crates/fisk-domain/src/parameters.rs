@@ -50,7 +50,6 @@ pub(crate) struct Exposed<'a> {
 pub(crate) struct Assembled {
     pub properties: Vec<Property>,
     pub schema: Value,
-    pub restricted: Value,
     /// Flags that are required and hidden.
     pub unreachable: Vec<String>,
 }
@@ -116,8 +115,7 @@ pub(crate) fn assemble(
         .map(|flag| plain::line(&flag.name, 100))
         .collect();
     Ok(Assembled {
-        schema: object(&properties, |property| &property.schema),
-        restricted: object(&properties, |property| &property.restricted),
+        schema: object(&properties),
         properties,
         unreachable,
     })
@@ -161,7 +159,6 @@ impl Maker<'_> {
         let text = description(&flag.help, default, hints);
         self.add(Property {
             schema: described(kind.fragment(carried.full), &text),
-            restricted: described(kind.fragment(carried.restricted), &text),
             name: flag.name.clone(),
             place,
             required: flag.required || carried.required,
@@ -176,7 +173,6 @@ impl Maker<'_> {
         let text = description(&arg.help, &arg.default, &[]);
         self.add(Property {
             schema: described(kind.fragment(carried.full), &text),
-            restricted: described(kind.fragment(carried.restricted), &text),
             name: arg.name.clone(),
             place: if arg.hidden {
                 Place::HiddenArgument
@@ -244,26 +240,18 @@ impl Maker<'_> {
 /// What the application carries about a parameter, where its release of fisk does that.
 struct Carried<'a> {
     full: Option<&'a Map<String, Value>>,
-    restricted: Option<&'a Map<String, Value>>,
     required: bool,
 }
 
 impl<'a> Carried<'a> {
     fn of(command: Option<&'a CommandModel>, name: &str) -> Self {
         let full = command.and_then(|command| command.schema.as_ref());
-        let restricted = command.and_then(|command| command.restricted_schema.as_ref());
         let required = full
             .and_then(|schema| schema.get("required"))
             .and_then(Value::as_array)
             .is_some_and(|required| required.iter().any(|entry| entry == name));
         let full = full.and_then(|schema| fragment(schema, name));
-        Self {
-            restricted: restricted
-                .and_then(|schema| fragment(schema, name))
-                .or(full),
-            full,
-            required,
-        }
+        Self { full, required }
     }
 
     fn kind(&self, name: &str, cumulative: bool, patterns: &mut Patterns) -> Result<Kind, String> {
@@ -290,10 +278,10 @@ fn described(mut fragment: Map<String, Value>, text: &str) -> Value {
     Value::Object(fragment)
 }
 
-fn object(properties: &[Property], fragment: impl Fn(&Property) -> &Value) -> Value {
+fn object(properties: &[Property]) -> Value {
     let offered = || properties.iter().filter(|property| property.is_offered());
     let fragments: Map<String, Value> = offered()
-        .map(|property| (property.name.clone(), fragment(property).clone()))
+        .map(|property| (property.name.clone(), property.schema.clone()))
         .collect();
     let required: Vec<&str> = offered()
         .filter(|property| property.required)

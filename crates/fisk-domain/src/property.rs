@@ -39,8 +39,6 @@ pub(crate) struct Property {
     pub default: Vec<String>,
     /// The fragment for the model.
     pub schema: Value,
-    /// The fragment in the subset of strict tool use.
-    pub restricted: Value,
 }
 
 impl Property {

@@ -8,6 +8,7 @@ use crate::{
     args,
     call::{Call, Rejected},
     property::Property,
+    select::same_tag,
 };
 
 /// A command path joined with `_`.
@@ -31,8 +32,15 @@ impl fmt::Display for ToolName {
     }
 }
 
+/// By this tag an application says that a command changes nothing.
+const READS: &str = "impact:ro";
+/// By this tag an application says that a command changes something.
+pub const WRITES_TAG: &str = "impact:rw";
+/// By this tag an application says that a command may destroy something.
+pub const DESTROYS_TAG: &str = "impact:destructive";
+
 /// What a client may be told about a tool's effects (MCP annotations). It is the application's word, from three tags:
-/// `impact:ro`, `impact:rw` and `impact:destructive`; where they contradict each other, the worst counts.
+/// `impact:ro`, [`WRITES_TAG`] and [`DESTROYS_TAG`]; where they contradict each other, the worst counts, however it is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
     /// The application says that the command changes nothing.
@@ -51,7 +59,6 @@ pub struct CommandTool {
     pub(crate) gating: Vec<String>,
     pub(crate) properties: Vec<Property>,
     pub(crate) schema: Value,
-    pub(crate) restricted: Value,
 }
 
 impl CommandTool {
@@ -87,18 +94,18 @@ impl CommandTool {
 
     /// What a client may be told about its effects.
     pub fn hints(&self) -> Hints {
-        let has = |tag: &str| self.tags.iter().any(|own| own == tag);
-        if has("impact:destructive") {
+        let has = |tag: &str| self.tags.iter().any(|own| same_tag(own, tag));
+        if has(DESTROYS_TAG) {
             Hints {
                 read_only: Some(false),
                 destructive: Some(true),
             }
-        } else if has("impact:rw") {
+        } else if has(WRITES_TAG) {
             Hints {
                 read_only: Some(false),
                 destructive: None,
             }
-        } else if has("impact:ro") {
+        } else if self.tags.contains(READS) {
             Hints {
                 read_only: Some(true),
                 destructive: Some(false),
@@ -111,12 +118,6 @@ impl CommandTool {
     /// The JSON schema of its input, an object with `additionalProperties: false`.
     pub fn input_schema(&self) -> &Value {
         &self.schema
-    }
-
-    /// The same in the subset of JSON schema that strict tool use takes: no bounds of numbers, no `oneOf`. Maps of strings can only be
-    /// given empty there, so [`input_schema`](Self::input_schema) is the one for everything else.
-    pub fn restricted_schema(&self) -> &Value {
-        &self.restricted
     }
 
     /// The parameters that a call has to give.

@@ -360,7 +360,10 @@ fn the_effects_that_the_application_tags_are_hints_and_the_worst_counts() {
     };
     assert_eq!(hints(&[]), (None, None));
     assert_eq!(hints(&["impact:ro"]), (Some(true), Some(false)));
-    assert_eq!(hints(&["impact:ro", "impact:rw"]), (Some(false), None));
+    for also in ["impact:rw", "Impact:RW "] {
+        assert_eq!(hints(&["impact:ro", also]), (Some(false), None));
+    }
+    assert_eq!(hints(&["Impact:RO"]), (None, None));
     assert_eq!(
         hints(&["impact:rw", "impact:destructive"]),
         (Some(false), Some(true))

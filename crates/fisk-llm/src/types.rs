@@ -216,12 +216,6 @@ pub enum LlmError {
 
 /// A provider of a language model.
 pub trait Provider: Send + Sync {
-    /// Its name in the configuration.
-    fn name(&self) -> &'static str;
-
-    /// The model's name.
-    fn model(&self) -> &str;
-
     /// Asks the model. Pieces of the reply go to `sink` as they come. A reply that ends with a call of a tool stops with
     /// [`StopReason::ToolUse`], and only such a one does; ids of calls differ within a reply.
     ///

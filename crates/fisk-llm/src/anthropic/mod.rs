@@ -193,14 +193,6 @@ impl Anthropic {
 }
 
 impl Provider for Anthropic {
-    fn name(&self) -> &'static str {
-        "anthropic"
-    }
-
-    fn model(&self) -> &str {
-        &self.model
-    }
-
     fn complete<'a>(
         &'a self,
         request: Request<'a>,

@@ -190,14 +190,6 @@ impl OpenAi {
 }
 
 impl Provider for OpenAi {
-    fn name(&self) -> &'static str {
-        "openai"
-    }
-
-    fn model(&self) -> &str {
-        &self.model
-    }
-
     fn complete<'a>(
         &'a self,
         request: Request<'a>,

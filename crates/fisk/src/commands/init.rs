@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use fisk_domain::{CONFIRM_TAG, Toolset};
+use fisk_domain::{CONFIRM_TAG, DESTROYS_TAG, Toolset, WRITES_TAG};
 use fuse_terminal::{strip, strip_and_cut};
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Tags by which applications say that a command changes something.
-const CHANGES: [&str; 2] = ["impact:rw", "impact:destructive"];
+const CHANGES: [&str; 2] = [WRITES_TAG, DESTROYS_TAG];
 
 /// Writes a first configuration, and never over another one.
 ///
