@@ -10,7 +10,7 @@ use std::{
 };
 
 use fisk_domain::session::{Record, Replay};
-use nix::libc::O_NOFOLLOW;
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use serde::{Deserialize, Serialize};
 
 /// The largest journal that is read.
@@ -72,11 +72,7 @@ impl Journal {
 
     /// Opens the file of a session for a run. A torn record at its end is cut off.
     pub(super) fn resume(path: &Path, name: &str) -> io::Result<(Self, Recorded)> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .custom_flags(O_NOFOLLOW)
-            .open(path)?;
+        let mut file = open(OpenOptions::new().read(true).append(true), path)?;
         lock(&file)?;
         let recorded = read(&mut file)?;
         if recorded.warning.is_some() {
@@ -177,10 +173,24 @@ pub(super) fn lock(file: &File) -> io::Result<()> {
 
 /// Opens the file of a session to look at it.
 pub(super) fn look(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(O_NOFOLLOW)
-        .open(path)
+    open(OpenOptions::new().read(true), path)
+}
+
+/// Opens a journal that is there. A folder that was once open to others may hold what they put into it: nothing of it is waited for,
+/// followed or believed.
+fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
+    let about = file.metadata()?;
+    let why = if !about.is_file() {
+        "is no regular file"
+    } else if about.uid() != nix::unistd::geteuid().as_raw() {
+        "belongs to another user"
+    } else if about.mode() & 0o022 != 0 {
+        "may be written by others than its owner"
+    } else {
+        return Ok(file);
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidData, why))
 }
 
 /// Reads the whole lines of a journal.

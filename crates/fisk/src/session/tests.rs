@@ -178,6 +178,38 @@ fn names_that_are_made_up_are_names() {
     assert!(fisk_domain::session::is_session_name(journal.name()));
 }
 
+// check: FISK-23
+#[test]
+fn what_others_may_have_put_into_the_folder_is_no_session() {
+    let (dir, store) = store();
+    store.create(Some("open"), first).unwrap();
+    let open = file(&dir, "open");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o620)).unwrap();
+    nix::unistd::mkfifo(&file(&dir, "pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut expected = vec![
+        ("open", "may be written by others"),
+        ("pipe", "is no regular file"),
+    ];
+    if nix::unistd::geteuid().is_root() {
+        store.create(Some("theirs"), first).unwrap();
+        std::os::unix::fs::chown(file(&dir, "theirs"), Some(54_322), None).unwrap();
+        expected.push(("theirs", "belongs to another user"));
+    }
+    for (name, why) in &expected {
+        for told in [
+            store.resume(name).map(drop).unwrap_err(),
+            store.read(name).map(drop).unwrap_err(),
+            store.remove(name).unwrap_err(),
+        ] {
+            assert!(told.contains(why), "{told}");
+        }
+    }
+    // None of them keeps the others from being listed.
+    let listed = store.list().unwrap();
+    assert_eq!(listed.len(), expected.len());
+    assert!(listed.iter().all(|one| one.state == State::Broken));
+}
+
 // check: FISK-72
 #[test]
 fn nothing_is_written_behind_a_record_that_failed() {
