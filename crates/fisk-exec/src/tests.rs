@@ -190,12 +190,19 @@ async fn too_much_output_keeps_both_halves_around_a_mark() {
 #[tokio::test]
 async fn cancelling_asks_the_group_to_end_and_returns_what_was_written() {
     let cancel = CancellationToken::new();
-    let script = "trap 'echo ending; exit 3' TERM; echo $$; sleep 60 & wait";
-    let argv = ["-c".to_owned(), script.to_owned()];
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready");
+    let script = format!(
+        "trap 'echo ending; exit 3' TERM; echo $$; sleep 60 & : >{}; wait",
+        ready.display()
+    );
+    let argv = ["-c".to_owned(), script];
     let executor = executor(&[]);
     let began = Instant::now();
     let stop = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        while !ready.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         cancel.cancel();
     };
     let (result, ()) = tokio::join!(executor.run_argv(&argv, None, &cancel), stop);
