@@ -108,9 +108,12 @@ fn cancelled(folder: &Path) {
     block_on(async {
         let bed = bed(folder).await;
         let cancel = CancellationToken::new();
-        let call = bed.call("trap 'echo ending; exit 4' TERM; echo started; sleep 300 & wait");
+        let call =
+            bed.call("trap 'echo ending; exit 4' TERM; echo started; sleep 300 & : >ready; wait");
         let stop = async {
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            while !Path::new("ready").exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
             cancel.cancel();
         };
         let (result, ()) = tokio::join!(bed.executor.run(&call, None, &cancel), stop);
