@@ -61,26 +61,46 @@ fn only_y_and_s_approve_and_the_screen_says_so() {
     }
 }
 
+/// Two commands, one after the other.
+fn twice(prompt: &mut Prompt<'_, File>) -> (Answer<Approved>, Answer<Approved>) {
+    (ask(&short())(prompt), ask(&short())(prompt))
+}
+
 // check: FISK-40
 #[test]
 fn a_key_that_is_pressed_again_at_once_does_not_approve_the_next_command() {
-    let mut person = Person::asked(b"", ask(&short()));
-    person.sees("Other keys do nothing.");
-    // Alone, and after all of it was drawn, but sooner than anybody can have read it.
+    let mut person = Person::asked(b"", twice);
+    person.sees(READY);
+    person.types(b"y");
+    person.sees("yes, once");
+    // Sooner than the next question can have been read.
     person.types(b"y");
     person.sees(READY);
     person.gets_no_answer();
+    person.types(b"n");
+    let (once, no) = (Answer::Given(Approved::Once), Answer::Given(Approved::No));
+    assert_eq!(person.answer(), (once, no));
+}
+
+// check: FISK-40
+#[test]
+fn a_key_counts_as_soon_as_the_question_can_be_seen() {
+    let mut person = Person::asked(b"", ask(&short()));
+    person.sees("│ nats stream rm ORDERS");
     person.types(b"y");
     assert_eq!(person.answer(), Answer::Given(Approved::Once));
 }
 
 // check: FISK-40
 #[test]
-fn ctrl_c_is_heard_before_keys_count() {
-    let mut person = Person::asked(b"", ask(&short()));
-    person.sees("Other keys do nothing.");
+fn ctrl_c_is_heard_before_the_question_is_drawn() {
+    let mut person = Person::asked(b"", twice);
+    person.sees(READY);
+    person.types(b"n");
+    person.sees("no");
     person.types(b"\x03");
-    assert_eq!(person.answer(), Answer::Interrupted);
+    let no = Answer::Given(Approved::No);
+    assert_eq!(person.answer(), (no, Answer::Interrupted));
 }
 
 // check: FISK-16

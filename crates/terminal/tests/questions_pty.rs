@@ -131,14 +131,18 @@ fn nothing_is_chosen_unless_it_is() {
 
 // check: FISK-12
 #[test]
-fn enter_takes_a_choice_only_where_it_comes_alone() {
-    let mut person = Person::asked(b"", select);
-    person.sees("> ");
-    person.types(b"2");
-    person.sees("> 2  green");
-    person.types(b"1\r");
-    person.gets_no_answer();
-    assert_eq!(person.insists(b"\r"), Answer::Given(Some(1)));
+fn keys_of_a_choice_count_in_their_order() {
+    for (keys, expected) in [
+        (&b"2\r"[..], Some(1)),
+        (b"\x1b[B\x1b[B\r", Some(1)),
+        (b"\r2", None),
+        (b"7\r", None),
+    ] {
+        let mut person = Person::asked(b"", select);
+        person.sees("> ");
+        person.types(keys);
+        assert_eq!(person.answer(), Answer::Given(expected), "{keys:?}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Questions to the person at the keyboard.
 //!
 //! They are drawn on stderr, so that stdout stays data, and answered on stdin. Both have to be terminals; `/dev/tty` is never
-//! opened in their place, because a process whose input was redirected has nobody to ask. What was typed
-//! before the question could be seen is thrown away, and so is what is left after the answer: neither can answer something
+//! opened in their place, because a process whose input was redirected has nobody to ask. A question is drawn once nobody types;
+//! what was typed before is thrown away, and so is what is left after the answer: neither can answer something
 //! else. Enter, Escape, Ctrl-C, Ctrl-D and a closed input are all negative.
 //!
 //! A key that says yes counts only where it comes alone. Keys that arrive in one piece are a paste, or were typed by nobody: of

@@ -44,8 +44,6 @@ pub(super) fn page<T, W: Write + AsFd>(
             Event::Closed => return Ok(Paged::Ended(Answer::Ended)),
             Event::Cancelled => return Ok(Paged::Ended(Answer::Cancelled)),
         };
-        let back = |key: &Key| matches!(key, Key::Escape | Key::Char('q' | 'Q'));
-        let leaves = |key: &Key| back(key) || ending::<T>(key).is_some();
         match lone(&keys, leaves) {
             Some(key) if back(key) => {
                 session.draw("\r\x1b[K\n")?;
@@ -66,6 +64,14 @@ pub(super) fn page<T, W: Write + AsFd>(
     }
 }
 
+fn back(key: &Key) -> bool {
+    matches!(key, Key::Escape | Key::Char('q' | 'Q'))
+}
+
+fn leaves(key: &Key) -> bool {
+    back(key) || ending::<()>(key).is_some()
+}
+
 /// Shows the page that starts at byte `from`, and gives where it ends.
 fn show<W: Write + AsFd>(
     session: &mut Session<'_, '_, W>,
@@ -77,10 +83,11 @@ fn show<W: Write + AsFd>(
     let status = if end < text.len() { MORE } else { END };
     let status = cell(status, session.screen().outer());
     // Keys that were held down while the page before stood do not turn this one.
-    session.show(&Drawn {
+    let page = Drawn {
         body: format!("{before}{rows}"),
         ready: status,
-    })?;
+    };
+    session.turn(&page, leaves)?;
     Ok(end)
 }
 

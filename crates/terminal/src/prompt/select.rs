@@ -16,7 +16,7 @@ Enter with no number, Escape, Ctrl-C and Ctrl-D: none of them. Other keys do not
 
 impl<W: Write + AsFd> Prompt<'_, W> {
     /// Asks a question of the agent with at most 25 [options](crate::options()) and gives the index of the chosen one, `None` where none is
-    /// chosen. Nothing is chosen at first; a number or the arrows choose, and Enter, where it comes alone, takes it.
+    /// chosen. Nothing is chosen at first; a number or the arrows choose, and Enter takes it.
     ///
     /// # Errors
     /// [`PromptError::Options`] where the options cannot be told apart; others where the terminal fails.
@@ -48,7 +48,7 @@ impl<W: Write + AsFd> Prompt<'_, W> {
         let mut session = Session::open(self, Paste::Bracketed, |screen| draw(screen, 0))?;
         // Counted from 1 as on the screen; 0 is none.
         let mut chosen = 0;
-        let answer = loop {
+        let answer = 'asked: loop {
             let keys = match session.next()? {
                 Event::Keys(keys) => keys,
                 Event::Resized(screen) => {
@@ -61,10 +61,11 @@ impl<W: Write + AsFd> Prompt<'_, W> {
             if let Some(answer) = keys.iter().find_map(ending) {
                 break answer;
             }
-            if keys.contains(&Key::Enter) && (keys.len() == 1 || chosen == 0) {
-                break Answer::Given(chosen.checked_sub(1));
-            }
+            // What a terminal marks as pasted holds no Enter.
             for key in &keys {
+                if *key == Key::Enter {
+                    break 'asked Answer::Given(chosen.checked_sub(1));
+                }
                 chosen = after(chosen, shown.len(), key);
             }
             let screen = session.screen();

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -24,9 +25,15 @@ const TICK: Duration = Duration::from_millis(150);
 /// What follows a byte this soon belongs to the same key, or to the same paste.
 const SETTLE: Duration = Duration::from_millis(30);
 
-/// How long nobody may have typed before keys count at something new to answer. Whoever pressed a key twice, or still holds it down for the
-/// question before, has not read this one; terminals begin to repeat a held key within this time.
+/// How long nobody may have typed before something new to answer is drawn. Whoever presses a key twice, or still holds it down for the
+/// question before, would answer what they have not read; terminals begin to repeat a held key within this time.
 pub const QUIET: Duration = Duration::from_millis(700);
+
+/// A drawing that takes longer than this was held up by the terminal, so that keys may have come before it could be seen.
+const HELD_UP: Duration = Duration::from_millis(100);
+
+/// When a key was last read at any question of this process. A terminal forgets it between two questions.
+static TYPED: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// How long the rest of a bracketed paste may take.
 const PASTE: Duration = Duration::from_millis(500);
@@ -129,7 +136,8 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
             seen: drawn,
             early: None,
         };
-        tcsetattr(input, SetArg::TCSAFLUSH, &session.now)?;
+        // Not flushing: what was typed so far tells whether somebody is typing.
+        tcsetattr(input, SetArg::TCSANOW, &session.now)?;
         if paste == Paste::Bracketed {
             session.output.write_all(PASTE_ON)?;
         }
@@ -145,19 +153,35 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
         Ok(())
     }
 
-    /// Draws something new to answer. What is typed until it has stood for [`QUIET`] without a key is thrown away, since the person
-    /// cannot have read it; nothing is lost that is typed once all of it can be seen.
+    /// Draws something new to answer, once nobody types: what is typed before it can be seen is thrown away, and none of what is typed
+    /// after that is lost.
     pub fn show(&mut self, what: &Drawn) -> Result<(), PromptError> {
-        self.draw(&what.body)?;
-        self.settle()?;
+        let (typed, _) = self.wait(Duration::ZERO, None)?;
+        if typed {
+            tcflush(self.input, FlushArg::TCIFLUSH)?;
+            note_typed();
+        }
+        self.settle(|key| *key == Key::Interrupt)?;
         tcflush(self.input, FlushArg::TCIFLUSH)?;
+        let began = Instant::now();
+        self.draw(&what.body)?;
+        if began.elapsed() > HELD_UP {
+            tcflush(self.input, FlushArg::TCIFLUSH)?;
+        }
         self.draw(&what.ready)
     }
 
-    /// Waits until nobody types. Only what ends the question is heard meanwhile, Ctrl-C as well.
-    fn settle(&mut self) -> Result<(), PromptError> {
-        let mut since = Instant::now();
-        while let Some(left) = QUIET.checked_sub(since.elapsed()) {
+    /// Draws a page to read at once. Until nobody types only keys that are `heard` count, so that one which is held down leaves it there.
+    pub fn turn(&mut self, page: &Drawn, heard: impl Fn(&Key) -> bool) -> Result<(), PromptError> {
+        self.draw(&page.body)?;
+        self.settle(heard)?;
+        self.draw(&page.ready)
+    }
+
+    /// Waits until nobody has typed for [`QUIET`], which is at once where nobody did. Only what ends the question and keys that are `heard` end
+    /// it sooner.
+    fn settle(&mut self, heard: impl Fn(&Key) -> bool) -> Result<(), PromptError> {
+        while let Some(left) = quiet_in() {
             let (typed, cancelled) = self.wait(left, self.cancel)?;
             if cancelled {
                 self.early = Some(Event::Cancelled);
@@ -170,11 +194,13 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
                 continue;
             }
             match self.burst()? {
-                Event::Keys(keys) if keys.contains(&Key::Interrupt) => {
-                    self.early = Some(Event::Keys(vec![Key::Interrupt]));
-                    break;
+                Event::Keys(mut keys) => {
+                    keys.retain(&heard);
+                    if !keys.is_empty() {
+                        self.early = Some(Event::Keys(keys));
+                        break;
+                    }
                 }
-                Event::Keys(_) => since = Instant::now(),
                 ended @ (Event::Closed | Event::Cancelled | Event::Resized(_)) => {
                     self.early = Some(ended);
                     break;
@@ -252,6 +278,7 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
                 // A terminal that hung up. What came with it was not meant to be the last word.
                 Ok(0) | Err(Errno::EIO) => return Ok(Event::Closed),
                 Ok(n) => {
+                    note_typed();
                     let room = MAX_BURST.saturating_sub(bytes.len());
                     bytes.extend_from_slice(&chunk[..n.min(room)]);
                 }
@@ -298,7 +325,10 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
         loop {
             match read(self.input, &mut *byte) {
                 Ok(0) => return Ok(None),
-                Ok(_) => return Ok(Some(byte[0])),
+                Ok(_) => {
+                    note_typed();
+                    return Ok(Some(byte[0]));
+                }
                 Err(Errno::EINTR) => {}
                 // A terminal that hung up.
                 Err(Errno::EIO) => return Ok(None),
@@ -306,6 +336,17 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
             }
         }
     }
+}
+
+fn note_typed() {
+    *TYPED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+}
+
+/// How long until nobody has typed for [`QUIET`]; `None` where that is so.
+fn quiet_in() -> Option<Duration> {
+    let typed = *TYPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let left = QUIET.checked_sub(typed?.elapsed())?;
+    (!left.is_zero()).then_some(left)
 }
 
 /// Reading and setting a terminal from the background fails instead of stopping the process; gives the mask before.
