@@ -14,6 +14,7 @@ mod supervise;
 mod sys;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::{
     ffi::OsString,
@@ -29,6 +30,7 @@ pub use environment::HARNESS_SECRETS;
 pub use error::ExecError;
 pub use secret::{HardenError, HarnessSecrets, Secret, harden_process};
 pub use supervise::GRACE;
+pub use watch::maybe_watch;
 
 use environment::Names;
 use fuse_backend::HeadTail;
@@ -122,8 +124,8 @@ impl Executor {
     ///
     /// When it is cancelled or its time is up, its process group is asked to end (SIGTERM) and is killed as a whole [`GRACE`] later, or
     /// as soon as the command has ended. Where it ends by itself while others keep its output open, they have [`GRACE`], and what is
-    /// there is the outcome; whoever is left in its group is killed. Dropping the future kills the group at once, and so does the end of
-    /// this process.
+    /// there is the outcome; whoever is left in its group is killed. Dropping the future kills the group at once. The end of this
+    /// process, however it comes, kills the command; only in a sandbox does that take all that it started along.
     ///
     /// # Errors
     /// [`ExecError`]; never for an exit code.

@@ -22,7 +22,7 @@ use fuse_backend::{
 use tokio::time::{sleep, timeout as within};
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::ExecError, program::Program, supervise::GRACE};
+use crate::{error::ExecError, program::Program, supervise::GRACE, watch::Watch};
 
 /// The longest that a guest lets a command run.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -51,6 +51,8 @@ pub struct Cage {
     closed: AtomicBool,
     /// Held for as long as the environment is wanted; whoever finds it free removes the environment.
     lock: Lock,
+    /// Removes it where this process is killed. Dropped after `Drop` has run, so that there is nothing left for it to do.
+    _watch: Watch,
 }
 
 struct Lock {
@@ -86,6 +88,9 @@ impl Cage {
         private(&locks).map_err(|e| unusable(format_args!("{}: {e}", locks.display())))?;
         sweep(&backend, &locks).await;
         let (id, lock) = claim(&locks).map_err(unusable)?;
+        // Before there is something to watch over: this process may be killed at any moment.
+        let watch = Watch::start(&state, &id, &lock.path)
+            .map_err(|e| unusable(format_args!("nobody could watch over it: {e}")))?;
         let spec = EnvSpec {
             network: Network::Host,
             limits: limits(),
@@ -109,6 +114,7 @@ impl Cage {
             next: AtomicU64::new(1),
             closed: AtomicBool::new(false),
             lock,
+            _watch: watch,
         })
     }
 

@@ -27,6 +27,9 @@ use crate::{
 // Broken pipes are errors that are looked at, not signals: the signal would also end a run whose reader went away.
 pub fn main() -> ExitCode {
     fuse_backend::maybe_run_stage();
+    if fisk_exec::maybe_watch() {
+        return ExitCode::SUCCESS;
+    }
     // Fails where it is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let done = match Cli::try_parse() {

@@ -21,6 +21,7 @@ pub const CASES: &[(&str, Run)] = &[
     ("a_child_does_not_outlive_a_killed_harness", killed),
     ("what_is_shown_is_what_runs", shown),
     ("a_child_cannot_type_into_a_terminal", typed),
+    ("a_killed_harness_takes_its_sandbox_along", ended),
 ];
 
 /// A value of `/proc/self/status`, in KiB.
@@ -183,4 +184,43 @@ fn typed(folder: &Path) {
         let outcome = bed.sh(&script).await;
         assert_eq!(outcome.output, format!("{}\n", libc::EPERM));
     });
+}
+
+/// Where the sandboxes of this test are.
+const SANDBOXES: &str = "../home/.local/state/fisk/sandbox";
+
+fn sandboxes() -> usize {
+    fs::read_dir(Path::new(SANDBOXES).join("environments")).map_or(0, Iterator::count)
+}
+
+// check: FISK-38
+fn ended(folder: &Path) {
+    if std::env::var_os("EXEC_TEST_HARNESS").is_some() {
+        block_on(async {
+            let bed = Bed::new(folder, true).await.expect("a sandbox");
+            // Away from the group, and deaf.
+            bed.sh("trap '' TERM HUP; setsid sleep 300 >alive 2>&1; echo over")
+                .await;
+        });
+        return;
+    }
+    let mut harness = Command::new("/proc/self/exe")
+        .env(CASE, "a_killed_harness_takes_its_sandbox_along")
+        .env("EXEC_TEST_HARNESS", "1")
+        .spawn()
+        .expect("a harness");
+    let began = Instant::now();
+    let patient = || assert!(began.elapsed() < Duration::from_secs(20), "too long");
+    while !Path::new("alive").exists() {
+        patient();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(sandboxes(), 1);
+    harness.kill().expect("a kill");
+    harness.wait().expect("an end");
+    let locks = || fs::read_dir(Path::new(SANDBOXES).join("locks")).map_or(0, Iterator::count);
+    while sandboxes() > 0 || locks() > 0 {
+        patient();
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }

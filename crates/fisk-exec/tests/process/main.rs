@@ -26,6 +26,9 @@ type Run = fn(&Path);
 
 fn main() -> ExitCode {
     fuse_backend::maybe_run_stage();
+    if fisk_exec::maybe_watch() {
+        return ExitCode::SUCCESS;
+    }
     if let Some(terminal) = std::env::var_os(TYPES) {
         cases::types(Path::new(&terminal));
         return ExitCode::SUCCESS;

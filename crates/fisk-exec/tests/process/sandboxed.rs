@@ -147,10 +147,29 @@ fn cancelled(folder: &Path) {
     });
 }
 
+/// Whoever watches over the sandbox is killed as well, as where the machine loses power.
+fn kill_children() {
+    let own = std::process::id().to_string();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent = stat
+            .rsplit(") ")
+            .next()
+            .and_then(|rest| rest.split(' ').nth(1));
+        if let (Ok(pid), true) = (name.parse(), parent == Some(&own)) {
+            let pid = nix::unistd::Pid::from_raw(pid);
+            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).expect("a kill");
+            nix::sys::wait::waitpid(pid, None).expect("an end");
+        }
+    }
+}
+
 fn swept(folder: &Path) {
     if std::env::var_os("EXEC_TEST_HARNESS").is_some() {
         block_on(async {
             let _bed = bed(folder).await;
+            kill_children();
             nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).expect("a signal");
         });
         return;
