@@ -30,6 +30,11 @@ pub enum Event {
         /// The provider's id of the call.
         id: String,
     },
+    /// A command starts: nothing is in its way any more.
+    Started {
+        /// The provider's id of the call.
+        id: String,
+    },
     /// A tool has its result.
     ToolEnded {
         /// The provider's id of the call.

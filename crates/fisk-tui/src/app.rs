@@ -105,7 +105,8 @@ impl App {
                 input,
                 argv,
             } => self.transcript.call(id, &tool, &input, argv),
-            Event::Waiting { id } => self.transcript.waiting(&id),
+            Event::Waiting { id } => self.transcript.waiting(&id, true),
+            Event::Started { id } => self.transcript.waiting(&id, false),
             Event::ToolEnded { id, result, ending } => self.transcript.ended(&id, &result, ending),
             Event::Retrying { reason, after_ms } => {
                 self.activity = Activity::Retrying;

@@ -83,7 +83,10 @@ fn size(event: &Event) -> usize {
             id.len() + tool.len() + input.to_string().len() + argv
         }
         Event::Retrying { reason, .. } => reason.len(),
-        Event::TurnStarted { .. } | Event::Waiting { .. } | Event::Usage { .. } => 0,
+        Event::TurnStarted { .. }
+        | Event::Waiting { .. }
+        | Event::Started { .. }
+        | Event::Usage { .. } => 0,
     }
 }
 
@@ -104,7 +107,10 @@ fn bound(event: &mut Event) {
                 *input = serde_json::Value::Null;
             }
         }
-        Event::TurnStarted { .. } | Event::Waiting { .. } | Event::Usage { .. } => {}
+        Event::TurnStarted { .. }
+        | Event::Waiting { .. }
+        | Event::Started { .. }
+        | Event::Usage { .. } => {}
     }
 }
 

@@ -246,8 +246,8 @@ impl Open {
         }
     }
 
-    /// Takes keys that came in one piece. A key that agrees counts only where it comes alone: several at once are a paste, or were
-    /// typed by nobody.
+    /// Takes keys that came in one piece. One that approves counts only where it comes alone: several at once are a paste, or were
+    /// typed by nobody. A choice and a text take them in their order.
     pub fn on_keys(&mut self, keys: &[Key], size: Size) -> Option<Reply> {
         if !self.armed {
             // Whoever wants out does not have to wait until they may answer.
@@ -261,7 +261,8 @@ impl Open {
             return Some(Reply::Failed(failure));
         }
         // What cannot be seen cannot be agreed to.
-        let agreeable = keys.len() == 1 && self.fresh && !size.is_too_small();
+        let seen = self.fresh && !size.is_too_small();
+        let agreeable = seen && keys.len() == 1;
         let is_read = self.is_read(size);
         let lone = match keys {
             [key] => Some(key),
@@ -290,20 +291,18 @@ impl Open {
             Form::Select {
                 options, chosen, ..
             } => {
-                if keys.contains(&Key::Enter) {
-                    if *chosen == 0 {
-                        return Some(Reply::Select(None));
-                    }
-                    if agreeable {
-                        return Some(Reply::Select(Some(*chosen - 1)));
-                    }
-                    return None;
-                }
                 if let [Key::Char('v' | 'V')] = keys {
                     return self.page();
                 }
                 let before = *chosen;
                 for key in keys {
+                    if *key == Key::Enter {
+                        match chosen.checked_sub(1) {
+                            None => return Some(Reply::Select(None)),
+                            Some(index) if seen => return Some(Reply::Select(Some(index))),
+                            Some(_) => return None,
+                        }
+                    }
                     *chosen = after(*chosen, options.len(), key);
                 }
                 if *chosen != before {
@@ -319,11 +318,10 @@ impl Open {
             } => {
                 for key in keys {
                     match key {
-                        // A line that was sent with more around it is a paste: it waits to be looked at.
                         Key::Enter if editor.text().is_empty() && default.is_none() => {
                             return Some(Reply::Input(None));
                         }
-                        Key::Enter if agreeable => {
+                        Key::Enter if seen => {
                             let text = editor.take();
                             let text = if text.is_empty() {
                                 default.take()

@@ -68,8 +68,8 @@ pub(crate) struct Shell {
     started: Instant,
     answer: Option<(u64, oneshot::Sender<Reply>)>,
     waiting: VecDeque<Asked>,
-    /// The last key before the open question's keys count, or when it came up.
-    typed: Instant,
+    /// When the last key came, if any did.
+    typed: Option<Instant>,
 }
 
 /// Whatever ends the thread, a panic too, denies what waits and gives the terminal back.
@@ -111,7 +111,7 @@ impl Shell {
             started: Instant::now(),
             answer: None,
             waiting: VecDeque::new(),
-            typed: Instant::now(),
+            typed: None,
         })
     }
 
@@ -166,11 +166,11 @@ impl Shell {
             } else {
                 TICK
             };
-            let wait = self.until_armed().map_or(wait, |left| left.min(wait));
+            let wait = self.until_quiet().map_or(wait, |left| left.min(wait));
             let (typed, woken) = self.wait(wait, !dirty)?;
             if typed {
                 let keys = self.burst()?;
-                self.typed = Instant::now();
+                self.typed = Some(Instant::now());
                 self.is_ours()?;
                 self.on_keys(&keys);
                 (dirty, next_frame) = (true, Instant::now());
@@ -180,25 +180,18 @@ impl Shell {
                 dirty = true;
             }
             self.next_question()?;
-            self.arm()?;
         }
     }
 
-    /// How long until the keys of a new question count: nobody may have typed for that long, so that who pressed a key twice or holds it
+    /// How long until a question that waits may be drawn: nobody may have typed for that long, so that who pressed a key twice or holds it
     /// down does not answer what they have not read.
-    fn until_armed(&self) -> Option<Duration> {
-        let left = || QUIET.saturating_sub(self.typed.elapsed());
-        self.app.is_unarmed().then(left)
-    }
-
-    /// Throws away what was typed before the question could be read, and only then says which keys count.
-    fn arm(&mut self) -> Result<(), End> {
-        if self.until_armed().is_some_and(|left| left.is_zero()) {
-            self.screen.discard()?;
-            self.app.arm();
-            self.draw()?;
+    fn until_quiet(&self) -> Option<Duration> {
+        if self.answer.is_some() || self.waiting.is_empty() {
+            return None;
         }
-        Ok(())
+        Some(self.typed.map_or(Duration::ZERO, |typed| {
+            QUIET.saturating_sub(typed.elapsed())
+        }))
     }
 
     /// Nothing more is drawn, asked or agreed to once the terminal is gone, or a panic elsewhere has given it back.
@@ -302,9 +295,9 @@ impl Shell {
         Ok(())
     }
 
-    /// Puts the next question on the screen.
+    /// Puts the next question on the screen, once nobody types. Its keys count as soon as it can be seen, and none that came before.
     fn next_question(&mut self) -> Result<(), End> {
-        while self.answer.is_none() {
+        while self.until_quiet().is_some_and(|left| left.is_zero()) {
             let Some(Asked {
                 id,
                 question,
@@ -321,8 +314,9 @@ impl Shell {
             if self.bell {
                 self.terminal.backend_mut().write_all(b"\x07")?;
             }
+            self.screen.discard()?;
+            self.app.arm();
             self.draw()?;
-            self.typed = Instant::now();
         }
         Ok(())
     }

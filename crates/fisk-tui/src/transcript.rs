@@ -288,11 +288,16 @@ impl Transcript {
             .rposition(|entry| matches!(&entry.kind, Kind::Tool(tool) if tool.id == id))
     }
 
-    pub fn waiting(&mut self, id: &str) {
+    /// Whether a call waits for the operator, or goes on.
+    pub fn waiting(&mut self, id: &str, waits: bool) {
         if let Some(at) = self.tool_mut(id)
             && let Kind::Tool(tool) = &mut self.entries[at].kind
         {
-            tool.progress = Progress::Waiting;
+            tool.progress = if waits {
+                Progress::Waiting
+            } else {
+                Progress::Running
+            };
         }
     }
 

@@ -1,6 +1,6 @@
 //! A run in lines on standard error.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fisk_domain::event::{Ending, Event, Watcher};
 use fuse_terminal::{ColourChoice, Exact, Style, strip, strip_and_cut, strip_lines};
@@ -16,6 +16,8 @@ pub struct Lines {
     terminal: bool,
     colour: ColourChoice,
     said: Mutex<String>,
+    /// A call that is told once it starts or ends: a question about it shows it itself.
+    call: Mutex<Option<String>>,
 }
 
 impl Lines {
@@ -26,6 +28,7 @@ impl Lines {
             terminal,
             colour: ColourChoice::of_process(terminal),
             said: Mutex::default(),
+            call: Mutex::default(),
         }
     }
 
@@ -54,8 +57,10 @@ impl Lines {
                     None => strip_and_cut(&tool, REASON),
                 };
                 let arrow = self.colour.paint(Style::Cyan, "→").into_owned();
-                Some(format!("{}{arrow} {call}", self.narration()))
+                *self.call() = Some(format!("{arrow} {call}"));
+                self.narration()
             }
+            Event::Started { .. } if self.terminal => self.call().take(),
             Event::ToolEnded { ending, result, .. } if self.terminal => {
                 let (style, word) = match ending {
                     Ending::Ran(None) => (Style::Dim, "answered".to_owned()),
@@ -64,7 +69,11 @@ impl Lines {
                     Ending::Denied => (Style::Red, "denied".to_owned()),
                     Ending::Error => (Style::Red, strip_and_cut(&result, REASON)),
                 };
-                Some(format!("  {}", self.colour.paint(style, &word)))
+                let word = format!("  {}", self.colour.paint(style, &word));
+                Some(match self.call().take() {
+                    Some(call) => format!("{call}\n{word}"),
+                    None => word,
+                })
             }
             Event::Answered(_) | Event::Failed(_) | Event::Suspended(_) => {
                 self.forget();
@@ -77,6 +86,7 @@ impl Lines {
             Event::Text(_)
             | Event::ToolCalled { .. }
             | Event::ToolEnded { .. }
+            | Event::Started { .. }
             | Event::Thinking(_)
             | Event::Waiting { .. }
             | Event::Usage { .. } => None,
@@ -84,12 +94,16 @@ impl Lines {
     }
 
     /// What the model said before it called a tool. What it says at the end is the answer, and stands on standard output.
-    fn narration(&self) -> String {
+    fn narration(&self) -> Option<String> {
         let said = self.forget();
         match strip_lines(&said).trim() {
-            "" => String::new(),
-            text => format!("{}\n", self.colour.paint(Style::Dim, text)),
+            "" => None,
+            text => Some(self.colour.paint(Style::Dim, text).into_owned()),
         }
+    }
+
+    fn call(&self) -> MutexGuard<'_, Option<String>> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn forget(&self) -> String {
@@ -114,6 +128,7 @@ mod tests {
             terminal,
             colour: ColourChoice::Plain,
             said: Mutex::default(),
+            call: Mutex::default(),
         }
     }
 
@@ -146,21 +161,45 @@ mod tests {
             told.push_str(&lines.lines(event).unwrap());
         }
         assert!(!told.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{told:?}");
-        assert!(told.contains("abc\n→ app "), "{told}");
+        assert!(told.starts_with("abc→ app "), "{told}");
         assert!(told.contains("asking again in 1.5 s"), "{told}");
+    }
+
+    fn called() -> Event {
+        Event::ToolCalled {
+            id: "1".into(),
+            tool: "t".into(),
+            input: serde_json::Value::Null,
+            argv: Some(vec!["app".into(), "rm".into()]),
+        }
+    }
+
+    #[test]
+    fn a_call_is_told_when_it_starts_or_ends_and_not_before_a_question_about_it() {
+        let lines = lines(true);
+        let id = || "1".to_owned();
+        assert_eq!(lines.lines(called()), None);
+        assert_eq!(lines.lines(Event::Waiting { id: id() }), None);
+        let started = lines.lines(Event::Started { id: id() });
+        assert_eq!(started.as_deref(), Some("→ app rm"));
+        let ended = |ending| Event::ToolEnded {
+            id: id(),
+            result: String::new(),
+            ending,
+        };
+        let told = lines.lines(ended(Ending::Ran(Some(0))));
+        assert_eq!(told.as_deref(), Some("  done"));
+        lines.lines(called());
+        let told = lines.lines(ended(Ending::Denied));
+        assert_eq!(told.as_deref(), Some("→ app rm\n  denied"));
     }
 
     #[test]
     fn without_a_terminal_only_notices_are_told() {
         let lines = lines(false);
         lines.lines(Event::Text("hm".into()));
-        let called = Event::ToolCalled {
-            id: "1".into(),
-            tool: "t".into(),
-            input: serde_json::Value::Null,
-            argv: None,
-        };
-        assert_eq!(lines.lines(called), None);
+        assert_eq!(lines.lines(called()), None);
+        assert_eq!(lines.lines(Event::Started { id: "1".into() }), None);
         assert_eq!(
             lines.lines(Event::Notice("look".into())),
             Some("look".into())

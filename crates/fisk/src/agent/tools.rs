@@ -205,6 +205,9 @@ impl Agent {
         log.record(Record::ToolStarted {
             call: call.id.clone(),
         })?;
+        self.watcher.event(Event::Started {
+            id: call.id.clone(),
+        });
         let limit = Some(self.tool_timeout);
         let ran = self.executor.run(&ready, limit, &self.stop.hard);
         let ran = tokio::select! {
