@@ -82,7 +82,8 @@ impl<W: Write + AsFd> Prompt<'_, W> {
                     }
                     let (drawn, now) = draw(session.screen(), read);
                     fits = now;
-                    session.show(&drawn)?;
+                    // Whoever comes back from reading it has read it: no waiting until nobody types.
+                    session.redraw(&drawn)?;
                 }
                 Some(Key::Enter | Key::Char('n' | 'N')) => break Answer::Given(Approved::No),
                 Some(key) => {

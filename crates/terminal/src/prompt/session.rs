@@ -155,7 +155,7 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
 
     /// Draws something new to answer, once nobody types: what is typed before it can be seen is thrown away, and none of what is typed
     /// after that is lost.
-    pub fn show(&mut self, what: &Drawn) -> Result<(), PromptError> {
+    fn show(&mut self, what: &Drawn) -> Result<(), PromptError> {
         let (typed, _) = self.wait(Duration::ZERO, None)?;
         if typed {
             tcflush(self.input, FlushArg::TCIFLUSH)?;
@@ -210,7 +210,7 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
         Ok(())
     }
 
-    /// Draws the same again, in another size.
+    /// Draws the same again.
     pub fn redraw(&mut self, what: &Drawn) -> Result<(), PromptError> {
         self.draw(&format!("\n{}{}", what.body, what.ready))
     }
