@@ -15,7 +15,7 @@ pub use environment::Env;
 pub use events::Events;
 pub use log::Log;
 pub use proxy::{Link, Proxy};
-pub use server::{Ended, Server, Settings};
+pub use server::{Ended, Server, Settings, fuse};
 pub use wait::{until, within};
 
 use std::future::Future;

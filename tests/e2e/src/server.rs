@@ -65,8 +65,12 @@ pub struct Server {
     log: Log,
 }
 
-/// The binary under test.
-fn binary() -> PathBuf {
+/// The `fuse` binary under test: the server and the command line.
+///
+/// # Panics
+/// It is not built.
+#[must_use]
+pub fn fuse() -> PathBuf {
     let given = std::env::var_os("FUSE_TEST_BIN").map(PathBuf::from);
     let path = given.unwrap_or_else(|| {
         // target/debug/deps/suite-…
@@ -323,7 +327,7 @@ impl Server {
 }
 
 fn command(data: &Data, settings: &Settings, token: Option<&str>, port: u16) -> Command {
-    let mut command = Command::new(binary());
+    let mut command = Command::new(fuse());
     let folder = settings.folder.as_deref().unwrap_or(data.folder());
     command
         .arg("serve")

@@ -123,6 +123,7 @@ fn with_services(mut command: Command, server: &Postgres) -> Command {
     command.env("FUSE_TEST_VENV", python::folder());
     command.env("FISK_TEST_FIXTURES", fixtures::folder());
     command.env("FUSE_TEST_BIN", target_dir().join("debug/fuse"));
+    command.env("FISK_TEST_BIN", target_dir().join("debug/fisk"));
     // What a person's shell points the CLI at is no part of a test.
     for name in [
         "FUSE_URL",

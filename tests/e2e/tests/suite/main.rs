@@ -12,6 +12,7 @@ mod environments;
 mod expiry;
 mod gates;
 mod grants;
+mod harness;
 mod http;
 mod invariants;
 mod lifecycle;
