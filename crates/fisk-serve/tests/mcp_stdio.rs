@@ -146,3 +146,84 @@ async fn an_input_that_ends_at_once_is_no_failure() {
     drop(write);
     ends(server).await.unwrap();
 }
+
+// check: FISK-61
+#[tokio::test]
+async fn a_client_that_reads_nothing_does_not_hold_up_the_end() {
+    for by_input in [true, false] {
+        let app = App::new();
+        let cancel = CancellationToken::new();
+        let (mut write, _unread, server) = start(&app, cancel.clone()).await;
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}});
+        let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+        // Lists until the pipe of the answers is full and no more is taken.
+        let _ = tokio::time::timeout(std::time::Duration::from_secs(1), async {
+            write
+                .write_all(format!("{hello}\n").as_bytes())
+                .await
+                .unwrap();
+            loop {
+                write
+                    .write_all(format!("{list}\n").as_bytes())
+                    .await
+                    .unwrap();
+            }
+        })
+        .await;
+        let open = match by_input {
+            true => {
+                drop(write);
+                None
+            }
+            false => {
+                cancel.cancel();
+                Some(write)
+            }
+        };
+        ends(server).await.unwrap();
+        drop(open);
+    }
+}
+
+// check: FISK-18
+#[tokio::test]
+async fn a_call_that_is_none_is_told_what_a_call_is() {
+    let app = App::new();
+    let (mut write, from, server) = start(&app, CancellationToken::new()).await;
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}});
+    let mut lines = BufReader::new(from).lines();
+    for (params, named) in [
+        (json!({"name": "fail", "arguments": "{}"}), "arguments"),
+        (json!({"name": "fail", "arguments": [1]}), "arguments"),
+        (json!({"name": 5, "arguments": {}}), "name"),
+        (json!({"arguments": {}}), "name"),
+        (json!(null), "name"),
+        (
+            json!({"name": "fail", "inputResponses": "yes"}),
+            "inputResponses",
+        ),
+    ] {
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+        write
+            .write_all(format!("{hello}\n{call}\n").as_bytes())
+            .await
+            .unwrap();
+        let answer = loop {
+            let line = tokio::time::timeout(PATIENCE, lines.next_line());
+            let line = line.await.expect("a line in time").unwrap().unwrap();
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == json!(2) {
+                break answer;
+            }
+        };
+        assert_eq!(answer["error"]["code"], json!(-32602), "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(named), "{message}");
+        assert!(message.contains("allowed"), "{message}");
+    }
+    assert!(app.ran().is_empty());
+    drop(write);
+    ends(server).await.unwrap();
+}

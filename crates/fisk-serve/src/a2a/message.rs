@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 
 const SHAPE: &str = "send one data part {\"tool\": NAME, \"input\": {...}}, or the same JSON as one text part; the agent card lists the names";
 
+/// The longest context id: each task that is remembered keeps its own.
+const MAX_CONTEXT: usize = 256;
+
 /// One call of one command.
 #[derive(Debug, PartialEq)]
 pub(super) struct Asked {
@@ -20,11 +23,21 @@ pub(super) fn asked(request: SendMessageRequest) -> Result<Asked, A2AError> {
     if wants_push {
         return Err(A2AError::push_notification_not_supported());
     }
-    let Message { task_id, parts, .. } = request.message;
+    let Message {
+        task_id,
+        context_id,
+        parts,
+        ..
+    } = request.message;
     if task_id.is_some() {
         return Err(A2AError::unsupported_operation(
             "a task is one call and takes no further message; leave taskId out",
         ));
+    }
+    if context_id.is_some_and(|id| id.is_empty() || id.len() > MAX_CONTEXT) {
+        return Err(A2AError::invalid_params(format!(
+            "contextId: 1 to {MAX_CONTEXT} bytes are allowed"
+        )));
     }
     let value = match <[Part; 1]>::try_from(parts).map(|[part]| part.content) {
         Ok(PartContent::Data(value)) => value,
@@ -103,6 +116,23 @@ mod tests {
         ] {
             let error = read(parts.clone()).unwrap_err();
             assert!(error.ends_with(SHAPE), "{parts}: {error}");
+        }
+    }
+
+    // check: FISK-60
+    #[test]
+    fn a_context_is_named_in_so_many_bytes() {
+        let named = |context: String| {
+            let message = json!({"messageId": "m", "role": "ROLE_USER", "contextId": context, "parts": [{"data": {"tool": "echo"}}]});
+            asked(serde_json::from_value(json!({"message": message})).unwrap())
+        };
+        assert!(named("c".repeat(MAX_CONTEXT)).is_ok());
+        for bad in [String::new(), "c".repeat(MAX_CONTEXT + 1)] {
+            let error = named(bad).unwrap_err().message;
+            assert!(
+                error.starts_with("contextId") && error.contains("256"),
+                "{error}"
+            );
         }
     }
 }

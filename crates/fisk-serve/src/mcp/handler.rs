@@ -7,7 +7,8 @@ use futures_util::FutureExt;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+        CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
+        ConstString, ContentBlock, CustomRequest, CustomResult, ErrorCode, Implementation,
         ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
         Tool, ToolAnnotations,
     },
@@ -136,6 +137,27 @@ fn result(value: Value, is_error: bool) -> CallToolResponse {
     result.into()
 }
 
+/// What is wrong with the parameters of a call. Their values are not repeated: errors are logged.
+fn misshapen(params: Option<Value>) -> &'static str {
+    let Some(Value::Object(params)) = params else {
+        return "params: an object with \"name\" and \"arguments\" is allowed";
+    };
+    let is = |name: &str, right: fn(&Value) -> bool| params.get(name).is_none_or(right);
+    if !params.get("name").is_some_and(Value::is_string) {
+        "params.name: a text, the name of a tool, is required; nothing else is allowed"
+    } else if !is("arguments", |value| value.is_object() || value.is_null()) {
+        "params.arguments: a JSON object is allowed, not one written as a text"
+    } else if !is("inputResponses", |value| {
+        value.is_object() || value.is_null()
+    }) {
+        "params.inputResponses: an object of answers by the names of their questions is allowed"
+    } else if !is("requestState", |value| value.is_string() || value.is_null()) {
+        "params.requestState: the text that came with the question is allowed"
+    } else {
+        "params: they cannot be read; an object with \"name\" and \"arguments\", each once, is allowed"
+    }
+}
+
 fn describe(tool: &CommandTool) -> Tool {
     let schema = tool.input_schema().as_object().cloned().unwrap_or_default();
     let hints = tool.hints();
@@ -178,6 +200,22 @@ impl ServerHandler for Handler {
         let tools = self.runner.served.tools.tools();
         let list = ListToolsResult::with_all_items(tools.iter().map(describe).collect());
         Ok(list)
+    }
+
+    /// What is no request that the protocol knows, a call that cannot be read included.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != CallToolRequestMethod::VALUE {
+            return Err(ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                request.method,
+                None,
+            ));
+        }
+        Err(ErrorData::invalid_params(misshapen(request.params), None))
     }
 
     async fn call_tool(

@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use rmcp::{
@@ -16,6 +17,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::handler::{Client, Handler};
 use crate::{Limits, ServeError, Served, run::Runner};
+
+/// How long answers that are under way may take once the client or the server is about to go.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Serves MCP on standard input and output until the input ends or `cancel` is triggered. What runs then is killed.
 ///
@@ -46,6 +50,7 @@ where
 {
     let stop = cancel.child_token();
     let closed = CancellationToken::new();
+    let left = closed.clone();
     let longest = limits.body;
     let runner = Arc::new(Runner::new(served, limits, stop.clone()));
     let handler = Handler::new(Arc::clone(&runner), Client::Pipe(closed.clone()))?;
@@ -54,20 +59,35 @@ where
         closed: Some(closed.drop_guard()),
     };
     let transport = AsyncRwTransport::new(input, output).with_max_line_length(longest);
-    let ended = match handler.serve_with_ct(transport, stop).await {
-        Ok(service) => service
-            .waiting()
-            .await
-            .map(|_reason| ())
-            .map_err(|error| ServeError::Start(error.to_string())),
-        // A client that says nothing, or is told to go before it does, did nothing wrong.
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
-            Ok(())
+    let serving = async {
+        match handler.serve_with_ct(transport, stop).await {
+            Ok(service) => service
+                .waiting()
+                .await
+                .map(|_reason| ())
+                .map_err(|error| ServeError::Start(error.to_string())),
+            // A client that says nothing, or is told to go before it does, did nothing wrong.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+                Ok(())
+            }
+            // What it says instead is not repeated: it may be a whole call.
+            Err(_) => Err(ServeError::Start(
+                "the client does not speak MCP".to_owned(),
+            )),
         }
-        // What it says instead is not repeated: it may be a whole call.
-        Err(_) => Err(ServeError::Start(
-            "the client does not speak MCP".to_owned(),
-        )),
+    };
+    let over = async {
+        tokio::select! {
+            () = left.cancelled() => {}
+            () = runner.stop().cancelled() => {}
+        }
+        runner.end().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    let ended = tokio::select! {
+        ended = serving => ended,
+        // A client that does not read its answers cannot hold up the end.
+        () = over => Ok(()),
     };
     runner.end().await;
     ended
