@@ -80,7 +80,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "resume")]
     pub checkpoint: bool,
     /// The name of the session; without it one is made up.
-    #[arg(long, value_name = "NAME", requires = "checkpoint")]
+    #[arg(long, value_name = "NAME", requires = "checkpoint", value_parser = session_name)]
     pub name: Option<String>,
     /// Go on with a session.
     #[arg(long, value_name = "ID", conflicts_with = "prompt")]
@@ -157,6 +157,10 @@ pub struct SessionsArgs {
     pub json: bool,
 }
 
+fn session_name(name: &str) -> Result<String, String> {
+    crate::session::checked_name(name).map(|()| name.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -175,6 +179,7 @@ mod tests {
             &["fisk", "run", "--resume", "one", "go"][..],
             &["fisk", "run", "--resume", "one", "--checkpoint"],
             &["fisk", "run", "--name", "one", "go"],
+            &["fisk", "run", "--checkpoint", "--name", "Not_One", "go"],
             &["fisk", "run"],
         ] {
             let error = Cli::try_parse_from(bad).unwrap_err();

@@ -21,6 +21,17 @@ use crate::{
 /// Tags by which applications say that a command changes something.
 const CHANGES: [&str; 2] = [WRITES_TAG, DESTROYS_TAG];
 
+/// There is no file yet whose place could be told.
+fn of_argument(failure: Failure, file: &str) -> Failure {
+    match failure {
+        Failure::Config(text) => {
+            let place = format!("{file}: application_path: ");
+            Failure::Usage(text.strip_prefix(&place).unwrap_or(&text).to_owned())
+        }
+        failure @ (Failure::Usage(_) | Failure::Said(_) | Failure::Closed) => failure,
+    }
+}
+
 /// Writes a first configuration, and never over another one.
 ///
 /// # Errors
@@ -33,7 +44,9 @@ pub async fn run(args: &InitArgs) -> Done {
     let path = application_path(&args.application)?;
     let bare = format!("application_path: {}\n", quoted(&path));
     let config = parsed(&file, &bare)?;
-    let application = Application::find(&config, &file).await?;
+    let application = Application::find(&config, &file)
+        .await
+        .map_err(|failure| of_argument(failure, &file))?;
     let text = template(&path, &application);
     // What it writes is what it reads: a mistake here would be the first thing that a newcomer meets.
     let config = parsed(&file, &text)?;

@@ -291,7 +291,11 @@ impl Field<'_> {
 }
 
 fn unknown(key: &str, keys: &[&str]) -> String {
-    match nearest(key, keys) {
+    // A section that stands one level too deep is a mistake of its own.
+    match nearest(key, keys).or_else(|| nearest(key, &super::read::ROOT)) {
+        Some(word) if word == key => {
+            format!("unknown key {key:?} here: it belongs to the top level of the file")
+        }
         Some(word) => format!("unknown key {key:?}, did you mean {word:?}?"),
         None if keys.is_empty() => format!("unknown key {key:?}: no key is allowed here"),
         None => format!("unknown key {key:?}; allowed here: {}", keys.join(", ")),

@@ -15,7 +15,7 @@ use super::{
     yaml::{self, Place},
 };
 
-const ROOT: [&str; 9] = [
+pub(super) const ROOT: [&str; 9] = [
     "application_path",
     "identity",
     "system_prompt",

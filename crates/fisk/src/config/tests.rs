@@ -31,6 +31,11 @@ fn an_unknown_key_is_refused_with_its_place_and_the_word_that_was_meant() {
         problems("application_path: x\nllm:\n  thinking:\n    budget: 3\n"),
         "agent.yaml:4:5: unknown key \"budget\"; allowed here: enabled"
     );
+    assert_eq!(
+        problems("application_path: x\nexpose:\n  harnes: {}\n  harness: {}\n"),
+        "agent.yaml:3:3: unknown key \"harnes\", did you mean \"harness\"?\n\
+         agent.yaml:4:3: unknown key \"harness\" here: it belongs to the top level of the file"
+    );
     for section in [
         "include: {x: 1}",
         "exclude: {x: 1}",

@@ -4,6 +4,6 @@ mod journal;
 mod store;
 
 pub use journal::{Entry, Journal, Recorded, Warning};
-pub use store::{State, Store, Summary};
+pub use store::{State, Store, Summary, checked_name};
 #[cfg(test)]
 mod tests;

@@ -95,7 +95,7 @@ impl Store {
         first: impl FnOnce(&str) -> Record,
     ) -> Result<(Journal, Record), String> {
         if let Some(name) = name {
-            checked(name)?;
+            checked_name(name)?;
         }
         self.prepare()?;
         let name = name.map_or_else(generated, str::to_owned);
@@ -119,7 +119,7 @@ impl Store {
     /// # Errors
     /// There is none of that name, it is in use, it is over, or its journal is broken.
     pub fn resume(&self, name: &str) -> Result<(Journal, Recorded), String> {
-        checked(name)?;
+        checked_name(name)?;
         let (journal, recorded) =
             Journal::resume(&self.path(name), name).map_err(|error| failed(name, &error))?;
         if recorded.replay.is_over() {
@@ -135,7 +135,7 @@ impl Store {
     /// # Errors
     /// There is none of that name, or its journal is broken.
     pub fn read(&self, name: &str) -> Result<(Recorded, State), String> {
-        checked(name)?;
+        checked_name(name)?;
         let mut file = journal::look(&self.path(name)).map_err(|error| failed(name, &error))?;
         let running = journal::is_locked(&file);
         let recorded = journal::read(&mut file).map_err(|error| failed(name, &error))?;
@@ -148,7 +148,7 @@ impl Store {
     /// # Errors
     /// There is none of that name, or a run holds it.
     pub fn remove(&self, name: &str) -> Result<(), String> {
-        checked(name)?;
+        checked_name(name)?;
         let path = self.path(name);
         let gone = || -> io::Result<()> {
             let file = journal::look(&path)?;
@@ -235,7 +235,9 @@ fn state(recorded: &Recorded, running: bool) -> State {
     }
 }
 
-fn checked(name: &str) -> Result<(), String> {
+/// # Errors
+/// It is no name of a session.
+pub fn checked_name(name: &str) -> Result<(), String> {
     match is_session_name(name) {
         true => Ok(()),
         false => Err(format!(
