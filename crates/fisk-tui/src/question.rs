@@ -4,7 +4,7 @@ use fisk_domain::{Approval, PromptFailure};
 use fisk_operator::{ApprovalRequest, Confirm, Input, Select};
 use fuse_terminal::{
     MAX_TEXT,
-    keys::{Ending, Key, chosen as after},
+    keys::{Ending, Key, chosen as after, without_habit},
     options, strip_and_cut,
 };
 
@@ -262,9 +262,10 @@ impl Open {
         }
         // What cannot be seen cannot be agreed to.
         let seen = self.fresh && !size.is_too_small();
-        let agreeable = seen && keys.len() == 1;
+        let alone = without_habit(keys);
+        let agreeable = seen && alone.len() == 1;
         let is_read = self.is_read(size);
-        let lone = match keys {
+        let lone = match alone {
             [key] => Some(key),
             keys => keys.iter().find(|key| is_no(key)),
         };

@@ -103,11 +103,23 @@ fn keys_that_come_at_once_agree_to_nothing() {
     let burst = [Key::Char('l'), Key::Char('y')];
     assert_eq!(person.at_once(&burst), None);
     assert_eq!(person.at_once(&[Key::Char('y'), Key::Char('y')]), None);
-    assert_eq!(person.at_once(&[Key::Char('y'), Key::Enter]), Some(DENIED));
+    let yes_and_enter = [Key::Char('y'), Key::Char('y'), Key::Enter];
+    assert_eq!(person.at_once(&yes_and_enter), Some(DENIED));
     person.ask(approve(["x"]));
     assert_eq!(
         person.at_once(&[Key::Char('y'), Key::Escape]),
         failed(PromptFailure::Dismissed)
+    );
+}
+
+// check: FISK-16
+#[test]
+fn an_enter_that_comes_with_the_key_belongs_to_it() {
+    let mut person = Person::new(80, 24);
+    person.ask(approve(["x"]));
+    assert_eq!(
+        person.at_once(&[Key::Char('y'), Key::Enter]),
+        Some(Reply::Approve(Approval::Once))
     );
 }
 

@@ -152,6 +152,15 @@ pub fn decode(bytes: &[u8]) -> (Vec<Key>, Partial) {
     (keys, Partial::No)
 }
 
+/// Keys that came in one piece, without an Enter behind a single character. Who is used to prompts that want one sends both at
+/// once, from a terminal that sends whole lines; one key after the other, the first is the answer, too.
+pub fn without_habit(keys: &[Key]) -> &[Key] {
+    match keys {
+        [Key::Char(_), Key::Enter] => &keys[..1],
+        keys => keys,
+    }
+}
+
 /// Which of `count` options, counted from 1, is chosen after a key; 0 is none. Digits, the arrows and what takes text back choose; other
 /// keys change nothing.
 pub fn chosen(before: usize, count: usize, key: &Key) -> usize {

@@ -91,6 +91,21 @@ fn a_key_counts_as_soon_as_the_question_can_be_seen() {
     assert_eq!(person.answer(), Answer::Given(Approved::Once));
 }
 
+// check: FISK-16
+#[test]
+fn an_enter_that_comes_with_the_key_belongs_to_it() {
+    for (keys, answer) in [
+        (&b"y\r"[..], Approved::Once),
+        (b"s\n", Approved::Session),
+        (b"n\r", Approved::No),
+    ] {
+        let mut person = Person::asked(b"", ask(&short()));
+        person.sees(READY);
+        person.types(keys);
+        assert_eq!(person.answer(), Answer::Given(answer), "{keys:?}");
+    }
+}
+
 // check: FISK-40
 #[test]
 fn ctrl_c_is_heard_before_the_question_is_drawn() {
@@ -137,7 +152,7 @@ fn keys_in_one_piece_never_approve() {
     for (keys, denied) in [
         (&b"yes"[..], None),
         (b"sy", None),
-        (b"y\r", Some(Answer::Given(Approved::No))),
+        (b"yy\r", Some(Answer::Given(Approved::No))),
         (b"yes\nls\n", Some(Answer::Given(Approved::No))),
         (b"\x1by", Some(Answer::Escaped)),
         (b"y\x03", Some(Answer::Interrupted)),

@@ -7,7 +7,7 @@ use super::layout::Screen;
 use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
-use crate::keys::{Ending, Key};
+use crate::keys::{Ending, Key, without_habit};
 
 /// Stands above a text of the agent.
 pub(super) const ASKS: &str = "The agent asks:\n";
@@ -23,7 +23,7 @@ pub(super) fn ending<T>(key: &Key) -> Option<Answer<T>> {
 
 /// The key that counts among those that came in one piece: the only one, else the first negative one.
 pub(super) fn lone(keys: &[Key], negative: impl Fn(&Key) -> bool) -> Option<&Key> {
-    match keys {
+    match without_habit(keys) {
         [key] => Some(key),
         keys => keys.iter().find(|key| negative(key)),
     }

@@ -6,7 +6,7 @@
 //! else. Enter, Escape, Ctrl-C, Ctrl-D and a closed input are all negative.
 //!
 //! A key that says yes counts only where it comes alone. Keys that arrive in one piece are a paste, or were typed by nobody: of
-//! those only the negative ones count. What a terminal marks as pasted (bracketed paste) answers no question at all.
+//! those only the negative ones count. An Enter behind a single one belongs to it. What a terminal marks as pasted (bracketed paste) answers no question at all.
 //! An arrow key is one key although it is sent as Escape and more; where that cannot be told, it is an Escape.
 //!
 //! The calls block; in async code run them with `spawn_blocking` and let them be [cancelled](Prompt::cancelled_by).
