@@ -293,10 +293,9 @@ impl Transcript {
         if let Some(at) = self.tool_mut(id)
             && let Kind::Tool(tool) = &mut self.entries[at].kind
         {
-            tool.progress = if waits {
-                Progress::Waiting
-            } else {
-                Progress::Running
+            tool.progress = match waits {
+                true => Progress::Waiting,
+                false => Progress::Running,
             };
         }
     }

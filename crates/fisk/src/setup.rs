@@ -81,13 +81,17 @@ fn selection(config: &Config) -> Selection {
     }
 }
 
-/// Where the provider is reached, unless it is its own place.
-pub fn base_url(config: &Config) -> Option<String> {
-    let variable = match config.llm.provider {
+/// The variable that says where the provider is, where the configuration does not.
+fn base_url_variable(config: &Config) -> &'static str {
+    match config.llm.provider {
         ProviderKind::Anthropic => "ANTHROPIC_BASE_URL",
         ProviderKind::OpenAi => "OPENAI_BASE_URL",
-    };
-    let set = std::env::var(variable)
+    }
+}
+
+/// Where the provider is reached, unless it is its own place.
+pub fn base_url(config: &Config) -> Option<String> {
+    let set = std::env::var(base_url_variable(config))
         .ok()
         .filter(|url| !url.trim().is_empty());
     config.llm.base_url.clone().or(set)
@@ -102,7 +106,12 @@ pub fn provider(
     file: &str,
     secrets: &Secrets,
 ) -> Result<Arc<dyn Provider>, Failure> {
-    let refused = |text: String| Failure::Config(format!("{file}: llm.{text}"));
+    let variable = base_url_variable(config);
+    let is_set_in_file = config.llm.base_url.is_some();
+    let refused = |text: String| match text.strip_prefix("base_url") {
+        Some(problem) if !is_set_in_file => Failure::Usage(format!("{variable}{problem}")),
+        Some(_) | None => Failure::Config(format!("{file}: llm.{text}")),
+    };
     let model =
         config.llm.model().map(str::to_owned).ok_or_else(|| {
             Failure::Config(format!("{file}: llm.model: is missing: name the model"))

@@ -7,6 +7,21 @@ use crate::support::*;
 
 // check: FISK-3
 // check: FISK-4
+#[test]
+fn an_address_that_cannot_be_used_is_refused_by_the_name_of_where_it_stands() {
+    let world = World::new("", vec![]);
+    let mut command = world.fisk(&["run", "go"]);
+    command.env("ANTHROPIC_BASE_URL", "nonsense");
+    let ran = ran(&mut command);
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (
+            Some(2),
+            "error: ANTHROPIC_BASE_URL: is no URL; write e.g. https://api.example.com\n"
+        )
+    );
+}
+
 // check: FISK-22
 #[test]
 fn the_key_is_in_no_environment_and_no_memory_that_a_command_can_read() {
