@@ -4,7 +4,7 @@ use fisk_domain::{Approval, PromptFailure};
 use fisk_operator::{ApprovalRequest, Confirm, Input, Select};
 use fuse_terminal::{
     MAX_TEXT,
-    keys::{Ending, Key, chosen as after, without_habit},
+    keys::{Ending, Key, chosen as after, is_no, lone},
     options, strip_and_cut,
 };
 
@@ -262,30 +262,22 @@ impl Open {
         }
         // What cannot be seen cannot be agreed to.
         let seen = self.fresh && !size.is_too_small();
-        let alone = without_habit(keys);
-        let agreeable = seen && alone.len() == 1;
-        let is_read = self.is_read(size);
-        let lone = match alone {
-            [key] => Some(key),
-            keys => keys.iter().find(|key| is_no(key)),
-        };
+        // One that agrees is never taken from among several.
+        let agreeable = seen && self.is_read(size);
+        let lone = lone(keys, is_no);
         match &mut self.form {
             Form::Approve { .. } => match lone? {
                 Key::Enter | Key::Char('n' | 'N') => {
                     Some(Reply::Approve(Approval::Denied { reason: None }))
                 }
-                Key::Char('y' | 'Y') if agreeable && is_read => {
-                    Some(Reply::Approve(Approval::Once))
-                }
-                Key::Char('s' | 'S') if agreeable && is_read => {
-                    Some(Reply::Approve(Approval::Session))
-                }
+                Key::Char('y' | 'Y') if agreeable => Some(Reply::Approve(Approval::Once)),
+                Key::Char('s' | 'S') if agreeable => Some(Reply::Approve(Approval::Session)),
                 Key::Char('v' | 'V') => self.page(),
                 _ => None,
             },
             Form::Confirm { .. } => match lone? {
                 Key::Enter | Key::Char('n' | 'N') => Some(Reply::Confirm(false)),
-                Key::Char('y' | 'Y') if agreeable && is_read => Some(Reply::Confirm(true)),
+                Key::Char('y' | 'Y') if agreeable => Some(Reply::Confirm(true)),
                 Key::Char('v' | 'V') => self.page(),
                 _ => None,
             },
@@ -391,10 +383,6 @@ fn ending(key: &Key) -> Option<PromptFailure> {
         Ending::Interrupted => PromptFailure::Interrupted,
         Ending::Ended => PromptFailure::EndOfInput,
     })
-}
-
-fn is_no(key: &Key) -> bool {
-    matches!(key, Key::Enter | Key::Char('n' | 'N'))
 }
 
 fn edit(editor: &mut Editor, key: &Key) {

@@ -161,6 +161,19 @@ pub fn without_habit(keys: &[Key]) -> &[Key] {
     }
 }
 
+/// The key that counts among those that came in one piece: the only one, else the first negative one.
+pub fn lone(keys: &[Key], negative: impl Fn(&Key) -> bool) -> Option<&Key> {
+    match without_habit(keys) {
+        [key] => Some(key),
+        keys => keys.iter().find(|key| negative(key)),
+    }
+}
+
+/// Whether a key says no at a question of single keys.
+pub fn is_no(key: &Key) -> bool {
+    matches!(key, Key::Enter | Key::Char('n' | 'N')) || key.ending().is_some()
+}
+
 /// Which of `count` options, counted from 1, is chosen after a key; 0 is none. Digits, the arrows and what takes text back choose; other
 /// keys change nothing.
 pub fn chosen(before: usize, count: usize, key: &Key) -> usize {

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::os::fd::AsFd;
 
-use super::ask::{ending, is_no, lone};
+use super::ask::ending;
 use super::layout::Screen;
 use super::pager::{Paged, page};
 use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
 use crate::exact::Exact;
-use crate::keys::Key;
+use crate::keys::{Key, is_no, lone};
 
 const KEYS: &str = "y: run it once. s: run it, and this command again until the run ends. v: page the whole command line.
 n, Enter, Escape, Ctrl-C and Ctrl-D: deny it. Other keys do nothing.

@@ -7,7 +7,7 @@ use super::layout::Screen;
 use super::session::{Drawn, Event, Paste, Session};
 use super::{Answer, Prompt, PromptError};
 use crate::cut::{MAX_TEXT, strip_and_cut};
-use crate::keys::{Ending, Key, without_habit};
+use crate::keys::{Ending, Key, is_no, lone};
 
 /// Stands above a text of the agent.
 pub(super) const ASKS: &str = "The agent asks:\n";
@@ -19,19 +19,6 @@ pub(super) fn ending<T>(key: &Key) -> Option<Answer<T>> {
         Ending::Interrupted => Answer::Interrupted,
         Ending::Ended => Answer::Ended,
     })
-}
-
-/// The key that counts among those that came in one piece: the only one, else the first negative one.
-pub(super) fn lone(keys: &[Key], negative: impl Fn(&Key) -> bool) -> Option<&Key> {
-    match without_habit(keys) {
-        [key] => Some(key),
-        keys => keys.iter().find(|key| negative(key)),
-    }
-}
-
-/// Whether a key says no at a question of single keys.
-pub(super) fn is_no(key: &Key) -> bool {
-    matches!(key, Key::Enter | Key::Char('n' | 'N')) || ending::<()>(key).is_some()
 }
 
 impl<W: Write + AsFd> Prompt<'_, W> {

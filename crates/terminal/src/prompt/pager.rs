@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::os::fd::AsFd;
 
-use super::ask::{ending, lone};
+use super::ask::ending;
 use super::layout::{Rows, Screen, margin};
 use super::session::{Drawn, Event, Session};
 use super::{Answer, PromptError};
 use crate::cut::cell;
-use crate::keys::Key;
+use crate::keys::{Key, lone};
 
 const MORE: &str = "Space: more. q: back.";
 const END: &str = "The end. q: back.";
