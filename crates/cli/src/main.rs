@@ -23,6 +23,10 @@ use clap::Parser as _;
 use crate::args::{Cli, Command};
 use crate::failure::{Done, Failure};
 
+/// A server answers thousands of small calls a second, each with dozens of short-lived allocations, from several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 // Broken pipes are errors that are looked at, not signals: the signal would also end a server whose client hung up.
 fn main() -> ExitCode {
     fuse_backend::maybe_run_stage();
