@@ -162,7 +162,7 @@ impl Conn {
         })
     }
 
-    /// Tells the other orchestrators, once the transaction commits. SQLite's other processes see it in `data_version`.
+    /// Tells the other orchestrators, once the transaction commits. A SQLite file has none.
     pub async fn announce(&mut self, payloads: Vec<String>) -> Result<(), StoreError> {
         match self {
             Self::Postgres(_) if !payloads.is_empty() => {

@@ -103,6 +103,14 @@ pub enum OpenError {
     /// The database cannot be opened or prepared.
     #[error("cannot open the database: {0}")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Another server has this SQLite file.
+    #[error("{} is in use by another server{}; one file serves one server at a time, several need PostgreSQL", .database.display(), .holder.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    InUse {
+        /// The file.
+        database: std::path::PathBuf,
+        /// The process that has it, where it said so.
+        holder: Option<u32>,
+    },
     /// A newer release has changed the database's shape.
     #[error(
         "the database was written by a newer release (migration {0}); run that release, or restore a backup"

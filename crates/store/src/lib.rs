@@ -3,7 +3,8 @@
 //! - [`Store::commit`] is the only way to change what people decide: a transition of the domain goes in, and all of it is on
 //!   record, its audit entries in the chain, or nothing is. Transitions that wait share one transaction.
 //! - Reads are one indexed query each, and open nothing but what they show.
-//! - What changes is told to this process as [`Notice`]s, also when another orchestrator on the same database changed it.
+//! - What changes is told to this process as [`Notice`]s, also when another orchestrator on the same PostgreSQL changed it. A
+//!   SQLite file takes one process at a time.
 //!
 //! Every operation is bounded in time: on a database that does not answer it fails within seconds, and the store recovers by
 //! itself once the database is back.
@@ -21,6 +22,7 @@ mod notice;
 mod row;
 mod schema;
 mod seal;
+mod single;
 mod sql;
 mod wake;
 
@@ -38,6 +40,7 @@ use fuse_api::time::Timestamp;
 use fuse_domain::transition::{Committed, Transition};
 use ledger::Ledger;
 use notice::Notifier;
+use single::Single;
 use sql::{ACQUIRE, Db};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -64,6 +67,8 @@ pub struct Store {
     ledger_id: String,
     activity: Arc<Activity>,
     tasks: Vec<JoinHandle<()>>,
+    /// Of a SQLite file.
+    single: Option<Single>,
 }
 
 impl Store {
@@ -73,13 +78,13 @@ impl Store {
     /// sealed from then on, and what was written before stays readable.
     ///
     /// # Errors
-    /// The URL, the database or the key do not fit; see [`OpenError`].
+    /// The URL, the database or the key do not fit, or another process has the SQLite file; see [`OpenError`].
     pub async fn open(config: &StoreConfig) -> Result<(Self, Notices), OpenError> {
         let StoreConfig {
             database_url,
             sealer,
         } = config;
-        let db = connect(database_url).await?;
+        let (db, single) = connect(database_url).await?;
         schema::migrate(&db).await?;
         schema::check_key(&db, sealer).await?;
         let ledger_id = hex::encode(rand::random::<[u8; 8]>());
@@ -87,19 +92,16 @@ impl Store {
 
         let (notifier, notices) = Notifier::new();
         let activity = Arc::new(Activity::default());
-        let tasks = vec![
-            match &db {
-                Db::Postgres { read, .. } => tokio::spawn(wake::postgres(
-                    read.clone(),
-                    ledger_id.clone(),
-                    notifier.clone(),
-                )),
-                Db::Sqlite { write, .. } => {
-                    tokio::spawn(wake::sqlite(write.clone(), notifier.clone()))
-                }
-            },
-            tokio::spawn(flush(Arc::clone(&activity), db.clone())),
-        ];
+        let mut tasks = vec![tokio::spawn(flush(Arc::clone(&activity), db.clone()))];
+        match &db {
+            Db::Postgres { read, .. } => tasks.push(tokio::spawn(wake::postgres(
+                read.clone(),
+                ledger_id.clone(),
+                notifier.clone(),
+            ))),
+            // Nobody else writes to it.
+            Db::Sqlite { .. } => {}
+        }
         let sealer = sealer.clone();
         let ledger = Ledger::start(
             db.clone(),
@@ -115,6 +117,7 @@ impl Store {
             ledger_id,
             activity,
             tasks,
+            single,
         };
         Ok((store, notices))
     }
@@ -169,6 +172,9 @@ impl Store {
                 write.close().await;
             }
         }
+        if let Some(single) = &self.single {
+            single.release();
+        }
     }
 }
 
@@ -188,7 +194,7 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
 }
 
-async fn connect(url: &str) -> Result<Db, OpenError> {
+async fn connect(url: &str) -> Result<(Db, Option<Single>), OpenError> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         let options: PgConnectOptions = url.parse()?;
         let options = options.application_name("fuse").options([
@@ -201,10 +207,11 @@ async fn connect(url: &str) -> Result<Db, OpenError> {
         // outlive its growth.
         let by_key = options.clone().options([("enable_seqscan", "off")]);
         let pool = || PgPoolOptions::new().acquire_timeout(ACQUIRE);
-        return Ok(Db::Postgres {
+        let db = Db::Postgres {
             read: pool().max_connections(12).connect_with(options).await?,
             write: pool().max_connections(4).connect_with(by_key).await?,
-        });
+        };
+        return Ok((db, None));
     }
     let path = url.strip_prefix("sqlite:").ok_or(OpenError::Url)?;
     let path = path.strip_prefix("//").unwrap_or(path);
@@ -212,6 +219,7 @@ async fn connect(url: &str) -> Result<Db, OpenError> {
         return Err(OpenError::Url);
     }
     make_private(path)?;
+    let single = Single::take(std::path::Path::new(path))?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -234,7 +242,7 @@ async fn connect(url: &str) -> Result<Db, OpenError> {
         .acquire_timeout(Duration::from_secs(10))
         .connect_with(options.pragma("query_only", "on"))
         .await?;
-    Ok(Db::Sqlite { read, write })
+    Ok((Db::Sqlite { read, write }, Some(single)))
 }
 
 /// Creates the database's file where it is missing, for its owner alone; what SQLite puts beside it gets the same mode.

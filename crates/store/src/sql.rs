@@ -22,7 +22,7 @@ pub(crate) enum Db {
         read: PgPool,
         write: PgPool,
     },
-    /// `write` is one connection: SQLite has one writer anyway, and its `data_version` then tells other processes' commits.
+    /// `write` is one connection: SQLite has one writer anyway.
     Sqlite {
         read: SqlitePool,
         write: SqlitePool,

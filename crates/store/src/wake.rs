@@ -1,13 +1,13 @@
-//! Listening to other processes on the same database.
+//! Listening to other processes on the same PostgreSQL.
 
 use crate::conn::CHANNEL;
 use crate::notice::{Notice, Notifier, read_payload};
+use sqlx::PgPool;
 use sqlx::postgres::PgListener;
-use sqlx::{PgPool, SqlitePool};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often SQLite is asked whether another process committed, and how long a lost listener waits before it tries again.
+/// How long a lost listener waits before it tries again, at first.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest wait of a lost listener.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -39,27 +39,4 @@ async fn listen(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
     listener.eager_reconnect(false);
     listener.listen(CHANNEL).await?;
     Ok(listener)
-}
-
-/// Notices commits of other processes on the same SQLite file. On the one connection that this process writes with,
-/// `data_version` changes by commits of others only.
-pub(crate) async fn sqlite(writer: SqlitePool, notifier: Notifier) {
-    let mut seen = None;
-    loop {
-        let version: Result<i64, _> = sqlx::query_scalar("PRAGMA data_version")
-            .fetch_one(&writer)
-            .await;
-        match (version, seen) {
-            (Ok(version), Some(before)) if version == before => {}
-            (Ok(version), before) => {
-                seen = Some(version);
-                if before.is_some() {
-                    notifier.send(Notice::Resync);
-                }
-            }
-            (Err(_), _) if writer.is_closed() => return,
-            (Err(_), _) => {}
-        }
-        sleep(PAUSE).await;
-    }
 }

@@ -133,7 +133,7 @@ impl Server {
         server
     }
 
-    /// One more server beside this one: the same data, the same master token.
+    /// One more server beside this one: the same data, the same master token. Only on PostgreSQL: a SQLite file takes one.
     #[must_use]
     pub fn beside(&self) -> Self {
         self.beside_with(lock(&self.settings).clone())

@@ -34,6 +34,20 @@ macro_rules! both {
     };
 }
 
+/// Makes a test of each function on the database that several stores may share.
+macro_rules! shared {
+    ($($name:ident),+ $(,)?) => {
+        mod shared_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let bed = crate::bed::Bed::new(crate::bed::Kind::Postgres).await;
+                super::$name(&bed).await;
+                bed.remove().await;
+            })+
+        }
+    };
+}
+
 pub enum Raw {
     Sqlite(SqlitePool),
     Postgres(PgPool),

@@ -7,8 +7,9 @@ use fuse_store::{AuditFilter, CursorError, Store, StoreError};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
+shared!(the_chain_holds_while_two_stores_write_at_once);
+
 both!(
-    the_chain_holds_while_two_stores_write_at_once,
     the_log_starts_at_one_from_the_genesis_hash,
     pages_are_filtered_and_go_on_where_they_ended,
     the_tail_check_finds_what_was_altered,

@@ -1,19 +1,23 @@
 //! Who changes what wakes whom.
 
-use crate::bed::{Bed, Kind};
+use crate::bed::Bed;
 use crate::build::{approve, ask, at, destroy, done, environment, insert, raised};
 use fuse_api::environment::EnvState;
 use fuse_api::intervention::State;
 use fuse_domain::intervention::end;
 use fuse_domain::transition::Committed;
-use fuse_store::{EnvironmentChange, Notice, Notices};
+use fuse_store::{EnvironmentChange, Notice, Notices, Store};
 use std::time::Duration;
 use tokio::time::timeout;
 
+shared!(
+    a_change_elsewhere_is_told_by_its_id,
+    an_environments_states_are_told_elsewhere,
+);
+
 both!(
     a_change_here_is_told_with_the_record,
-    a_change_elsewhere_is_told_by_its_id_or_as_a_resync,
-    an_environments_states_are_told_here_and_elsewhere,
+    an_environments_states_are_told_here,
     one_store_hears_nothing_of_its_own_commits_twice,
     large_content_is_told_by_its_id_where_nobody_asked_for_it,
 );
@@ -63,7 +67,7 @@ async fn a_change_here_is_told_with_the_record(bed: &Bed) {
 }
 
 // check: INV-7
-async fn a_change_elsewhere_is_told_by_its_id_or_as_a_resync(bed: &Bed) {
+async fn a_change_elsewhere_is_told_by_its_id(bed: &Bed) {
     let (one, _mine) = bed.open_with_notices().await;
     let (two, mut theirs) = bed.open_with_notices().await;
     settle(&mut theirs).await;
@@ -71,32 +75,16 @@ async fn a_change_elsewhere_is_told_by_its_id_or_as_a_resync(bed: &Bed) {
     insert(&one, &env).await;
     let record = raised(&one, ask(&env, "?")).await;
     let id = record.view.id.clone();
-    if bed.kind == Kind::Postgres {
-        assert!(matches!(
-            next(&mut theirs).await,
-            Notice::Environment { .. }
-        ));
-        assert!(matches!(next(&mut theirs).await, Notice::Remote(told) if told == id));
-    } else {
-        resynced(&mut theirs).await;
-    }
+    assert!(matches!(
+        next(&mut theirs).await,
+        Notice::Environment { .. }
+    ));
+    assert!(matches!(next(&mut theirs).await, Notice::Remote(told) if told == id));
     settle(&mut theirs).await;
     done(one.commit(approve(&record, "p")).await.expect("commits"));
-    if bed.kind == Kind::Postgres {
-        assert!(matches!(next(&mut theirs).await, Notice::Remote(told) if told == id));
-    } else {
-        resynced(&mut theirs).await;
-    }
+    assert!(matches!(next(&mut theirs).await, Notice::Remote(told) if told == id));
     let settled = two.settled_among(std::slice::from_ref(&id)).await;
     assert_eq!(settled.expect("reads"), [id]);
-}
-
-async fn resynced(notices: &mut Notices) {
-    let notice = timeout(Duration::from_secs(5), notices.recv()).await;
-    assert!(matches!(
-        notice.expect("a notice in time"),
-        Some(Notice::Resync)
-    ));
 }
 
 /// Takes what comes until nothing has come for a while.
@@ -107,39 +95,41 @@ async fn settle(notices: &mut Notices) {
     {}
 }
 
-async fn an_environments_states_are_told_here_and_elsewhere(bed: &Bed) {
-    let (one, mut mine) = bed.open_with_notices().await;
+async fn an_environments_states_are_told_here(bed: &Bed) {
+    let (store, mut notices) = bed.open_with_notices().await;
+    states_are_told(&store, &mut notices).await;
+}
+
+async fn an_environments_states_are_told_elsewhere(bed: &Bed) {
+    let (one, _mine) = bed.open_with_notices().await;
     let (_two, mut theirs) = bed.open_with_notices().await;
-    settle(&mut theirs).await;
+    states_are_told(&one, &mut theirs).await;
+}
+
+async fn states_are_told(store: &Store, notices: &mut Notices) {
+    settle(notices).await;
     let mut env = environment("agent");
     env.state = EnvState::Provisioning;
-    insert(&one, &env).await;
+    insert(store, &env).await;
     let change = EnvironmentChange {
         state: Some(EnvState::Running),
         ..EnvironmentChange::default()
     };
     let from = [EnvState::Provisioning];
-    let updated = one.update_environment(&env.uid, &from, change, at(1)).await;
+    let updated = store
+        .update_environment(&env.uid, &from, change, at(1))
+        .await;
     assert!(updated.expect("updates").is_some());
-    let listeners = match bed.kind {
-        Kind::Postgres => vec![&mut mine, &mut theirs],
-        Kind::Sqlite => vec![&mut mine],
-    };
-    for notices in listeners {
-        for expected in [EnvState::Provisioning, EnvState::Running] {
-            match next(notices).await {
-                Notice::Environment { uid, id, state } => {
-                    assert_eq!(
-                        (uid, id, state),
-                        (env.uid.clone(), env.id.clone(), expected)
-                    );
-                }
-                other => panic!("{other:?}"),
+    for expected in [EnvState::Provisioning, EnvState::Running] {
+        match next(notices).await {
+            Notice::Environment { uid, id, state } => {
+                assert_eq!(
+                    (uid, id, state),
+                    (env.uid.clone(), env.id.clone(), expected)
+                );
             }
+            other => panic!("{other:?}"),
         }
-    }
-    if bed.kind == Kind::Sqlite {
-        resynced(&mut theirs).await;
     }
 }
 

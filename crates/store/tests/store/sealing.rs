@@ -347,7 +347,16 @@ async fn migrations_run_once_though_many_start_at_once(bed: &Bed) {
     }
     let mut stores = Vec::new();
     while let Some(opened) = opening.join_next().await {
-        stores.push(opened.expect("opens").expect("opens"));
+        match opened.expect("opens") {
+            Ok(store) => stores.push(store),
+            // One file, one server.
+            Err(OpenError::InUse { .. }) if bed.kind == Kind::Sqlite => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(stores.len(), if bed.kind == Kind::Sqlite { 1 } else { 6 });
+    for store in stores {
+        store.close().await;
     }
     let applied = bed.number("SELECT COUNT(*) FROM _sqlx_migrations").await;
     bed.open().await;

@@ -201,9 +201,10 @@ async fn a_log_is_filtered_and_paged_oldest_first(server: &Server) {
 // check: AUDIT-3, AUDIT-4, STORE-5
 async fn the_chain_holds_over_restarts_and_many_writers(store: Store) {
     let one = Server::start(store);
-    let two = one.beside();
+    // A SQLite file takes one server: there the other writers are other connections.
+    let two = matches!(store, Store::Postgres).then(|| one.beside());
     let env = one.env(json!({"requests": {"ask": {}}})).await;
-    let there = two.api();
+    let there = two.as_ref().unwrap_or(&one).api();
     let raise = |i: usize| {
         let api = if i.is_multiple_of(2) {
             &env.api
@@ -226,7 +227,9 @@ async fn the_chain_holds_over_restarts_and_many_writers(store: Store) {
     let hash = one.api().audit().await[0]["prev_hash"].clone();
     assert_eq!(hash, "0".repeat(64));
     one.kill9();
-    two.stop();
+    if let Some(two) = &two {
+        two.stop();
+    }
     one.restart();
     futures_util::future::join_all([0, 2, 4].map(raise)).await;
     assert_eq!(verify(&one).await, 86);

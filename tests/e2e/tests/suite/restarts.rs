@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 each_store!(
     an_action_under_way_at_the_kill_is_settled_as_in_doubt,
     an_action_approved_while_its_server_was_away_runs_after_the_restart,
-    an_action_runs_once_however_many_servers_see_it,
     a_graceful_stop_does_not_wait_for_commands,
     a_create_that_was_cut_off_leaves_nothing,
     a_destroy_that_was_cut_off_is_finished,
@@ -99,8 +98,9 @@ async fn an_action_approved_while_its_server_was_away_runs_after_the_restart(sto
 }
 
 // check: GATE-12, STORE-5
-async fn an_action_runs_once_however_many_servers_see_it(store: Store) {
-    let server = Server::start(store);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_action_runs_once_however_many_servers_see_it() {
+    let server = Server::start(Store::Postgres);
     let (two, three) = (server.beside(), server.beside());
     let env = server.env(block()).await;
     let apis = [server.api(), two.api(), three.api()];

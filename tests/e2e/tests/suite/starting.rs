@@ -97,22 +97,37 @@ async fn a_missing_master_token_is_made_once_for_its_owner_alone() {
 // check: STORE-6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_that_start_at_once_share_one_database() {
-    for store in [Store::Sqlite, Store::Postgres] {
-        let first = Server::start(store);
-        let starts: Vec<_> = std::thread::scope(|scope| {
-            let all: Vec<_> = (0..3).map(|_| scope.spawn(|| first.beside())).collect();
-            all.into_iter()
-                .map(|start| start.join().expect("it starts"))
-                .collect()
-        });
-        let env = first.env(json!({"requests": {"ask": {}}})).await;
-        for server in &starts {
-            let seen = server
-                .api()
-                .get(&format!("/v1/environments/{}", env.id))
-                .await
-                .ok(200);
-            assert_eq!(seen["state"], "running");
-        }
+    let first = Server::start(Store::Postgres);
+    let starts: Vec<_> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..3).map(|_| scope.spawn(|| first.beside())).collect();
+        all.into_iter()
+            .map(|start| start.join().expect("it starts"))
+            .collect()
+    });
+    let env = first.env(json!({"requests": {"ask": {}}})).await;
+    for server in &starts {
+        let seen = server
+            .api()
+            .get(&format!("/v1/environments/{}", env.id))
+            .await
+            .ok(200);
+        assert_eq!(seen["state"], "running");
     }
+}
+
+// check: STORE-9
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_on_one_sqlite_file_is_refused_until_the_first_is_gone() {
+    let data = std::sync::Arc::new(Data::new(Store::Sqlite));
+    let first = Server::on(std::sync::Arc::clone(&data), Settings::default());
+    let refused = Server::refuse(&data, &Settings::default());
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    for said in ["fuse.db", "in use by another server", "PostgreSQL"] {
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    }
+    first.api().get("/v1/environments").await.ok(200);
+    // However it ends, its file is free again.
+    first.kill9();
+    first.restart();
+    first.api().get("/v1/environments").await.ok(200);
 }
