@@ -130,6 +130,28 @@ impl Running {
     }
 }
 
+/// An app on a fresh embedded database, whose loops do not run.
+#[cfg(test)]
+pub(crate) async fn test_app(dir: &std::path::Path) -> App {
+    let url = format!("sqlite:{}", dir.join("fuse.db").display());
+    let (store, _) = Store::open(&StoreConfig {
+        database_url: url,
+        sealer: Sealer::plain(),
+    })
+    .await
+    .expect("it opens");
+    let (app, _) = App::new(Parts {
+        store,
+        backend: Arc::new(Sandbox::new(dir.to_owned()).expect("a backend")),
+        metrics: Metrics::new(),
+        instance: Instance::register(dir).expect("an instance"),
+        host_id: host_id(dir).expect("a host"),
+        master: MasterToken::new("a-token-for-a-test"),
+        sealing: false,
+    });
+    app
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

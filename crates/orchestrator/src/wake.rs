@@ -3,8 +3,8 @@
 //! One map for the process, keyed by intervention. A waiter costs no query and no timer of its own: it sleeps on its
 //! intervention's slot and on the tick that its wait ends with, and one task turns the ticks over.
 
+use crate::known::Shown;
 use fuse_api::ids::InterventionId;
-use fuse_domain::intervention::Record;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// How finely the ends of waits are told apart.
 const TICK: Duration = Duration::from_millis(50);
 
-type News = Option<Arc<Record>>;
+type News = Option<Arc<Shown>>;
 
 struct Slot {
     news: watch::Sender<News>,
@@ -65,14 +65,14 @@ impl WakeMap {
     }
 
     /// Tells every waiter of the record's intervention how it now stands.
-    pub fn publish(&self, record: &Arc<Record>) {
-        if let Some(slot) = lock(&self.slots).get(&record.view.id) {
+    pub fn publish(&self, shown: &Arc<Shown>) {
+        if let Some(slot) = lock(&self.slots).get(&shown.record.view.id) {
             slot.news.send_modify(|news| {
                 let stale = news
                     .as_ref()
-                    .is_some_and(|old| old.version > record.version);
+                    .is_some_and(|old| old.record.version > shown.record.version);
                 if !stale {
-                    *news = Some(Arc::clone(record));
+                    *news = Some(Arc::clone(shown));
                 }
             });
         }
@@ -103,7 +103,7 @@ impl Listener {
         let mut tick = self.map.ticks.at(wait);
         loop {
             let newest = self.news.borrow_and_update().clone();
-            if newest.as_ref().is_some_and(|r| r.is_settled()) || *stop.borrow() {
+            if newest.as_ref().is_some_and(|n| n.record.is_settled()) || *stop.borrow() {
                 return newest;
             }
             tokio::select! {
@@ -197,10 +197,10 @@ mod tests {
     #[tokio::test]
     async fn a_change_wakes_every_waiter_and_leaves_no_trace() {
         let map = running();
-        let settled = Arc::new(record(State::Approved));
+        let settled = Shown::new(Arc::new(record(State::Approved)));
         let mut waiting = Vec::new();
         for _ in 0..5 {
-            let mut listener = map.listen(&settled.view.id);
+            let mut listener = map.listen(&settled.record.view.id);
             waiting.push(tokio::spawn(async move {
                 let (_keep, mut stop) = stop();
                 listener.settled(Duration::from_secs(20), &mut stop).await
@@ -209,7 +209,7 @@ mod tests {
         map.publish(&settled);
         for waiter in waiting {
             let heard = waiter.await.expect("joined").expect("heard of it");
-            assert_eq!(heard.view.state, State::Approved);
+            assert!(Arc::ptr_eq(&heard, &settled), "all share one");
         }
         assert!(map.awaited().is_empty());
     }
@@ -218,13 +218,13 @@ mod tests {
     #[tokio::test]
     async fn ten_thousand_waiters_are_woken_together_and_share_one_tick() {
         let map = running();
-        let settled: Vec<Arc<Record>> = (0..100)
-            .map(|_| Arc::new(record(State::Approved)))
+        let settled: Vec<Arc<Shown>> = (0..100)
+            .map(|_| Shown::new(Arc::new(record(State::Approved))))
             .collect();
         let (_keep, stop) = stop();
         let mut waiting = Vec::new();
         for n in 0..10_000 {
-            let mut listener = map.listen(&settled[n % 100].view.id);
+            let mut listener = map.listen(&settled[n % 100].record.view.id);
             let mut stop = stop.clone();
             waiting.push(tokio::spawn(async move {
                 listener.settled(Duration::from_secs(50), &mut stop).await

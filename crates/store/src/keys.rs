@@ -4,6 +4,7 @@ use crate::Store;
 use crate::cursor::{Filter, Page};
 use crate::environments::Inserted;
 use crate::error::StoreError;
+use crate::notice::{self, Notice};
 use crate::sql::{Arg, Cells, Map, Stmt};
 use fuse_api::ids::{EnvId, KeyId};
 use fuse_api::keys::{ActorLabel, Key, Scope};
@@ -24,6 +25,11 @@ pub struct KeyRow {
 }
 
 const READ: Map<KeyRow> = read;
+
+fn key_id(cells: &dyn Cells) -> Result<KeyId, StoreError> {
+    let id = cells.text("id")?;
+    KeyId::parse(&id).map_err(|_| StoreError::corrupt("api_keys", &id, "id"))
+}
 
 fn read(cells: &dyn Cells) -> Result<KeyRow, StoreError> {
     let id = cells.text("id")?;
@@ -159,7 +165,13 @@ impl Store {
             .push(" WHERE revoked_at IS NULL AND id = ")
             .bind(id.as_str())
             .push(" RETURNING id");
-        Ok(self.change_keys(stmt).await? > 0)
+        let ledger = &self.ledger_id;
+        let told = |keys: &[KeyId]| notice::key_payloads(ledger, keys);
+        let revoked = self.db.change(stmt, key_id, told).await?;
+        for key in &revoked {
+            self.notifier.send(Notice::Key(key.clone()));
+        }
+        Ok(!revoked.is_empty())
     }
 
     /// Notes a key's first use. True for the one call that was first.

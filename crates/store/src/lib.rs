@@ -99,8 +99,8 @@ impl Store {
                 ledger_id.clone(),
                 notifier.clone(),
             ))),
-            // Nobody else writes to it.
-            Db::Sqlite { .. } => {}
+            // Nobody else writes to it, so that nothing can be missed.
+            Db::Sqlite { .. } => notifier.listens(),
         }
         let sealer = sealer.clone();
         let ledger = Ledger::start(
@@ -138,6 +138,13 @@ impl Store {
         transitions: Vec<Transition>,
     ) -> Vec<Result<Committed, StoreError>> {
         self.ledger.commit_all(transitions).await
+    }
+
+    /// The spell in which every change by another orchestrator is heard of within moments; zero while that is not so. A later
+    /// spell begins with a [`Notice::Resync`], and what is known from an earlier one may be out of date.
+    #[must_use]
+    pub fn hearing(&self) -> u64 {
+        self.notifier.hearing()
     }
 
     /// Whether the database answers and the ledger takes transitions.

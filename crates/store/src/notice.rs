@@ -1,10 +1,10 @@
 //! What changed, told to this process as it happens, so that a waiter needs no query and no timer.
 
 use fuse_api::environment::EnvState;
-use fuse_api::ids::{EnvId, InterventionId};
+use fuse_api::ids::{EnvId, InterventionId, KeyId};
 use fuse_domain::intervention::{EnvUid, Record};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
 /// How many notices may wait to be taken. Beyond it they are dropped and a [`Notice::Resync`] comes first.
@@ -26,6 +26,8 @@ pub enum Notice {
         /// Its state now.
         state: EnvState,
     },
+    /// A key was revoked, here or on another orchestrator.
+    Key(KeyId),
     /// Changes may have been missed: read again whatever somebody waits for ([`crate::Store::settled_among`]).
     Resync,
 }
@@ -51,6 +53,8 @@ impl Notices {
 pub(crate) struct Notifier {
     queue: mpsc::Sender<Notice>,
     missed: Arc<AtomicBool>,
+    /// Grows whenever hearing of the others begins or ends; odd while it is heard of them.
+    spell: Arc<AtomicU64>,
 }
 
 impl Notifier {
@@ -65,9 +69,30 @@ impl Notifier {
             Self {
                 queue: sender,
                 missed,
+                spell: Arc::default(),
             },
             notices,
         )
+    }
+
+    /// From here on every change elsewhere is heard of. Where some were missed before, a resync follows.
+    pub fn listens(&self) {
+        self.spell.fetch_or(1, Ordering::AcqRel);
+    }
+
+    /// Changes elsewhere are missed from here on.
+    pub fn is_deaf(&self) {
+        if self.hearing() != 0 {
+            self.spell.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// The spell in which every change elsewhere is heard of; zero while it is not.
+    pub fn hearing(&self) -> u64 {
+        match self.spell.load(Ordering::Acquire) {
+            odd if odd % 2 == 1 => odd,
+            _ => 0,
+        }
     }
 
     pub fn send(&self, notice: Notice) {
@@ -105,6 +130,11 @@ pub(crate) fn payloads(
     payloads
 }
 
+/// What the other orchestrators are told of revoked keys.
+pub(crate) fn key_payloads(from: &str, keys: &[KeyId]) -> Vec<String> {
+    keys.iter().map(|key| format!("{from} {key}")).collect()
+}
+
 fn environment_word(uid: &EnvUid, id: &EnvId, state: EnvState) -> String {
     format!("{id}/{}/{}", state.as_str(), uid.0)
 }
@@ -123,6 +153,9 @@ pub(crate) fn read_payload(own: &str, payload: &str) -> Vec<Notice> {
 fn read_word(word: &str) -> Option<Notice> {
     if let Ok(id) = InterventionId::parse(word) {
         return Some(Notice::Remote(id));
+    }
+    if let Ok(id) = KeyId::parse(word) {
+        return Some(Notice::Key(id));
     }
     let mut parts = word.splitn(3, '/');
     let id = EnvId::parse(parts.next()?).ok()?;
@@ -158,6 +191,30 @@ mod tests {
             }
         ));
         assert!(payloads.iter().all(|p| read_payload("me", p).is_empty()));
+    }
+
+    #[test]
+    fn a_revoked_key_is_told_to_the_others() {
+        let key = KeyId::from_uuid(uuid::Uuid::from_u128(7));
+        let payloads = key_payloads("me", std::slice::from_ref(&key));
+        assert!(read_payload("me", &payloads[0]).is_empty());
+        assert!(
+            matches!(&read_payload("other", &payloads[0])[..], [Notice::Key(id)] if *id == key)
+        );
+    }
+
+    #[test]
+    fn each_spell_of_hearing_has_a_number_of_its_own() {
+        let (notifier, _notices) = Notifier::new();
+        assert_eq!(notifier.hearing(), 0);
+        notifier.listens();
+        let first = notifier.hearing();
+        assert_ne!(first, 0);
+        notifier.is_deaf();
+        notifier.is_deaf();
+        assert_eq!(notifier.hearing(), 0);
+        notifier.listens();
+        assert!(![0, first].contains(&notifier.hearing()));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) async fn postgres(pool: PgPool, ledger: String, notifier: Notifier) {
     loop {
         if let Ok(mut listener) = listen(&pool).await {
             pause = PAUSE;
+            notifier.listens();
             notifier.send(Notice::Resync);
             // `None` is a connection that was lost; it is made anew above, so that nothing rests on a half-open one.
             while let Ok(Some(notification)) = listener.try_recv().await {
@@ -25,6 +26,7 @@ pub(crate) async fn postgres(pool: PgPool, ledger: String, notifier: Notifier) {
                     notifier.send(notice);
                 }
             }
+            notifier.is_deaf();
         }
         if pool.is_closed() {
             return;

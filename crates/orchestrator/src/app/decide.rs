@@ -1,13 +1,16 @@
 //! A person decides (spec: "Answering", "Approving, editing and granting").
 
-use super::{App, AppResult, until_committed};
+use super::look::{Seen, too_many_changes};
+use super::{ATTEMPTS, App, AppError, AppResult, Outcome, Rely};
+use crate::known::Shown;
 use fuse_api::ids::InterventionId;
-use fuse_api::intervention::{ApproveRequest, Intervention, Kind, RejectRequest};
+use fuse_api::intervention::{ApproveRequest, Kind, RejectRequest};
 use fuse_api::keys::Scope;
 use fuse_api::routes::Access;
 use fuse_domain::access::{Caller, Presented};
 use fuse_domain::intervention::{Record, decide, holds_an_action};
 use fuse_domain::refusal::Refusal;
+use fuse_domain::transition::Transition;
 use std::sync::Arc;
 
 impl App {
@@ -20,25 +23,39 @@ impl App {
         who: &Presented,
         id: &InterventionId,
         body: ApproveRequest,
-    ) -> AppResult<Intervention> {
-        let records = until_committed!(self, {
-            let record = self.current(id).await?;
-            let caller = decider(who, record.view.kind)?;
-            // Only what holds an action is decided by the policy too; the rest costs no look at the environment.
-            let row = if holds_an_action(record.view.kind) {
-                self.store.get_environment_by_uid(&record.env_uid).await?
-            } else {
-                None
-            };
-            let home = row.map(|row| self.home(&row)).transpose()?;
-            let policy = home.as_ref().and_then(|h| h.policy.as_ref());
-            let mut transition = decide::approve(&record, &body, &caller, policy, self.now())?;
-            if let Some(home) = &home {
-                self.note_edit(&record, &mut transition, home);
+    ) -> AppResult<Arc<Shown>> {
+        let mut rely = Rely::Proven;
+        for _ in 0..=ATTEMPTS {
+            let seen = self.current(id, rely).await?;
+            let change = self.approval(who, &seen.shown.record, &body).await;
+            if let Some(decided) = self.decided(&seen, change).await? {
+                return Ok(decided);
             }
-            transition
-        })?;
-        Self::decided(records)
+            rely = Rely::Database;
+        }
+        Err(too_many_changes())
+    }
+
+    /// What an approval changes.
+    async fn approval(
+        &self,
+        who: &Presented,
+        record: &Record,
+        body: &ApproveRequest,
+    ) -> AppResult<Transition> {
+        let caller = decider(who, record.view.kind)?;
+        // Only what holds an action is decided by the policy too; the rest costs no look at the environment.
+        let home = if holds_an_action(record.view.kind) {
+            self.home_of(&record.env_uid).await?
+        } else {
+            None
+        };
+        let policy = home.as_ref().and_then(|h| h.policy.as_ref());
+        let mut transition = decide::approve(record, body, &caller, policy, self.now())?;
+        if let Some(home) = &home {
+            self.note_edit(record, &mut transition, home);
+        }
+        Ok(transition)
     }
 
     /// Rejects an intervention.
@@ -50,21 +67,50 @@ impl App {
         who: &Presented,
         id: &InterventionId,
         body: RejectRequest,
-    ) -> AppResult<Intervention> {
-        let records = until_committed!(self, {
-            let record = self.current(id).await?;
-            let caller = decider(who, record.view.kind)?;
-            decide::reject(&record, &body, &caller, self.now())?
-        })?;
-        Self::decided(records)
+    ) -> AppResult<Arc<Shown>> {
+        let mut rely = Rely::Proven;
+        for _ in 0..=ATTEMPTS {
+            let seen = self.current(id, rely).await?;
+            let change = self.rejection(who, &seen.shown.record, &body);
+            if let Some(decided) = self.decided(&seen, change).await? {
+                return Ok(decided);
+            }
+            rely = Rely::Database;
+        }
+        Err(too_many_changes())
     }
 
-    /// The resolved record comes after those that an edit's notify gates raised.
-    fn decided(records: Vec<Arc<Record>>) -> AppResult<Intervention> {
-        let record = records.into_iter().next_back().ok_or_else(|| {
-            super::AppError::Internal("a decision committed without its record".into())
-        })?;
-        Ok(record.view.clone())
+    fn rejection(
+        &self,
+        who: &Presented,
+        record: &Record,
+        body: &RejectRequest,
+    ) -> AppResult<Transition> {
+        let caller = decider(who, record.view.kind)?;
+        Ok(decide::reject(record, body, &caller, self.now())?)
+    }
+
+    /// Puts a decision on record. None where it has to be made again over what is on record: another change came first, or it
+    /// was refused over what somebody else may have changed since.
+    async fn decided(
+        &self,
+        seen: &Seen,
+        change: AppResult<Transition>,
+    ) -> AppResult<Option<Arc<Shown>>> {
+        let change = match change {
+            Err(AppError::Refused(_)) if seen.may_be_out_of_date() => return Ok(None),
+            change => change?,
+        };
+        match self.commit(change).await? {
+            Outcome::Conflict => Ok(None),
+            // The resolved record comes after those that an edit's notify gates raised.
+            Outcome::Done(records) => match records.last() {
+                Some(record) => Ok(Some(self.known.committed(record))),
+                None => Err(AppError::Internal(
+                    "a decision committed without its record".into(),
+                )),
+            },
+        }
     }
 }
 

@@ -116,6 +116,16 @@ impl App {
         Ok(home)
     }
 
+    /// The fixed facts of this life; none where there is no such.
+    pub(crate) async fn home_of(&self, uid: &EnvUid) -> AppResult<Option<Arc<Home>>> {
+        let known = lock(&self.homes.known).get(uid).map(Arc::clone);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let row = self.store.get_environment_by_uid(uid).await?;
+        row.map(|row| self.home(&row)).transpose()
+    }
+
     /// The environment's guest is within this orchestrator's reach.
     pub(crate) fn require_local(&self, row: &EnvironmentRow) -> AppResult<()> {
         if row.host_id == self.host_id {

@@ -10,7 +10,10 @@ mod gated;
 mod homes;
 mod keys;
 mod lifecycle;
+mod look;
 mod raise;
+#[cfg(test)]
+mod recall_tests;
 mod wait;
 
 pub use audit::AuditFilter;
@@ -20,10 +23,12 @@ pub use homes::Home;
 pub(crate) use homes::{backend_id, maker_of};
 pub(crate) use lifecycle::ALIVE;
 pub use lifecycle::DestroyAnswer;
+pub(crate) use look::Rely;
 pub use wait::InterventionFilter;
 
 use crate::events::EventHub;
 use crate::instance::Instance;
+use crate::known::Known;
 use crate::metrics::Metrics;
 use crate::wake::WakeMap;
 use fuse_api::ids::InterventionId;
@@ -90,16 +95,25 @@ impl MasterToken {
     /// Keeps a token's digest.
     #[must_use]
     pub fn new(token: &str) -> Self {
-        Self(Sha256::digest(token.as_bytes()).into())
+        Self(digest(token))
     }
 
     /// Compares in constant time.
     #[must_use]
     pub fn is(&self, presented: &str) -> bool {
-        use subtle::ConstantTimeEq;
-        let digest: [u8; 32] = Sha256::digest(presented.as_bytes()).into();
-        digest.ct_eq(&self.0).into()
+        self.has_digest(&digest(presented))
     }
+
+    /// The same for whoever has the SHA-256 of what is presented.
+    fn has_digest(&self, presented: &[u8; 32]) -> bool {
+        use subtle::ConstantTimeEq;
+        presented.ct_eq(&self.0).into()
+    }
+}
+
+/// What is stored of a secret, and compared.
+pub(crate) fn digest(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
 }
 
 /// Everything the verbs and the loops work with.
@@ -122,6 +136,8 @@ pub struct App {
     pub master: MasterToken,
     /// Whether contents are sealed at rest.
     pub sealing: bool,
+    /// What may be answered without a look at the database.
+    pub(crate) known: Known,
     /// What is known of environments that were met.
     pub(crate) homes: homes::Homes,
     ready: mpsc::UnboundedSender<InterventionId>,
@@ -152,6 +168,7 @@ impl App {
     pub fn new(parts: Parts) -> (Self, mpsc::UnboundedReceiver<InterventionId>) {
         let (ready, to_run) = mpsc::unbounded_channel();
         let app = Self {
+            known: Known::new(parts.store.hearing()),
             store: parts.store,
             backend: parts.backend,
             wake: WakeMap::new(),
@@ -207,6 +224,10 @@ impl App {
     /// Commits, and tells apart what the caller has to do: go on, or decide anew on `Conflict`.
     pub(crate) async fn commit(&self, transition: Transition) -> AppResult<Outcome> {
         let begun = std::time::Instant::now();
+        let changes = [
+            transition.resolve.as_ref().map(|change| change.id.clone()),
+            transition.progress.as_ref().map(|change| change.id.clone()),
+        ];
         let committed = self
             .store
             .commit(transition)
@@ -214,8 +235,18 @@ impl App {
             .inspect_err(|_| self.metrics.database_error())?;
         self.metrics.committed(begun.elapsed());
         match committed {
-            Committed::Done(records) => Ok(Outcome::Done(records)),
-            Committed::Conflict => Ok(Outcome::Conflict),
+            Committed::Done(records) => {
+                for record in &records {
+                    self.known.committed(record);
+                }
+                Ok(Outcome::Done(records))
+            }
+            Committed::Conflict => {
+                for id in changes.iter().flatten() {
+                    self.known.changed(id);
+                }
+                Ok(Outcome::Conflict)
+            }
             Committed::EnvironmentGone => Err(Refusal::NotFound(What::Environment).into()),
             Committed::TooManyPending => Err(Refusal::Conflict {
                 message: format!(
@@ -236,25 +267,3 @@ pub(crate) enum Outcome {
     /// Another change came first.
     Conflict,
 }
-
-/// Decides anew when another change came first, up to a bound.
-macro_rules! until_committed {
-    ($app:expr, $decide:expr) => {{
-        let mut left = $crate::app::ATTEMPTS;
-        loop {
-            let transition = $decide;
-            match $app.commit(transition).await? {
-                $crate::app::Outcome::Done(records) => {
-                    break Ok::<_, $crate::app::AppError>(records);
-                }
-                $crate::app::Outcome::Conflict if left > 0 => left -= 1,
-                $crate::app::Outcome::Conflict => {
-                    break Err($crate::app::AppError::Unavailable(
-                        "too many changes at once to the same intervention; try again".into(),
-                    ));
-                }
-            }
-        }
-    }};
-}
-pub(crate) use until_committed;

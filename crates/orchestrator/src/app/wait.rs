@@ -1,13 +1,12 @@
 //! Reading and waiting. A read past the deadline expires the intervention on the spot (spec: "Invariants").
 
-use super::{App, AppResult, Outcome};
+use super::{App, AppResult, Rely};
+use crate::known::Shown;
 use fuse_api::ids::{EnvId, InterventionId};
-use fuse_api::intervention::{Intervention, InterventionList, Kind, State};
+use fuse_api::intervention::{InterventionList, Kind, State};
 use fuse_api::keys::Scope;
 use fuse_api::routes::Access;
 use fuse_domain::access::Presented;
-use fuse_domain::intervention::{Record, end};
-use fuse_domain::refusal::{Refusal, What};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,10 +68,10 @@ impl App {
         &self,
         who: &Presented,
         id: &InterventionId,
-    ) -> AppResult<Intervention> {
-        let record = self.current(id).await?;
+    ) -> AppResult<Arc<Shown>> {
+        let seen = self.current(id, Rely::Database).await?;
         who.admit(Access::Scoped(Scope::Read))?;
-        Ok(record.view)
+        Ok(seen.shown)
     }
 
     /// One intervention, as soon as there is something to say or the wait is over.
@@ -84,47 +83,22 @@ impl App {
         who: &Presented,
         id: &InterventionId,
         wait: Duration,
-    ) -> AppResult<Intervention> {
+    ) -> AppResult<Arc<Shown>> {
         // Listening comes before reading, so that no change falls between the two.
         let mut listener = self.wake.listen(id);
         // Boxed, so that a parked wait does not carry the room that reading took.
-        let record = Box::pin(self.current(id)).await?;
+        let shown = Box::pin(self.current(id, Rely::Recent)).await?.shown;
         who.admit(Access::Scoped(Scope::Read))?;
-        if record.is_settled() {
-            return Ok(record.view);
+        if shown.record.is_settled() {
+            return Ok(shown);
         }
         let _parked = self.metrics.park();
         let heard = listener.settled(wait, &mut self.stopping()).await;
         drop(listener);
-        let newest = heard.map_or(record, Arc::unwrap_or_clone);
-        if newest.is_due(self.now()) {
-            return Ok(Box::pin(self.current(id)).await?.view);
+        let newest = heard.unwrap_or(shown);
+        if newest.record.is_due(self.now()) {
+            return Ok(Box::pin(self.current(id, Rely::Database)).await?.shown);
         }
-        Ok(newest.view)
-    }
-
-    /// The record as it stands, expired on the spot where its deadline has passed.
-    pub(crate) async fn current(&self, id: &InterventionId) -> AppResult<Record> {
-        for _ in 0..super::ATTEMPTS {
-            let record = self
-                .store
-                .get_intervention(id)
-                .await?
-                .ok_or(Refusal::NotFound(What::Intervention))?;
-            let now = self.now();
-            if !record.is_due(now) {
-                return Ok(record);
-            }
-            if let Outcome::Done(mut records) = self
-                .commit(end::expire(&end::Due::from(&record), now))
-                .await?
-                && let Some(expired) = records.pop()
-            {
-                return Ok(Arc::unwrap_or_clone(expired));
-            }
-        }
-        Err(super::AppError::Unavailable(
-            "too many changes at once to the same intervention; try again".into(),
-        ))
+        Ok(newest)
     }
 }

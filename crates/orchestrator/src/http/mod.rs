@@ -18,13 +18,17 @@ pub use edge::{Peer, REQUEST_ID};
 
 use crate::app::{App, AppError};
 use crate::config::Networks;
+use crate::known::Shown;
 use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use error::Failure;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 
@@ -54,21 +58,28 @@ pub fn router(site: Site) -> Router {
         .with_state(site)
 }
 
+/// An answer that shows an intervention.
+fn shown(status: StatusCode, shown: &Shown) -> Response {
+    printed(status, shown.json())
+}
+
 /// An answer that is JSON.
 fn json_response<T: Serialize>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_vec(value) {
-        Ok(bytes) => {
-            let mut response = Response::new(Body::from(bytes));
-            *response.status_mut() = status;
-            response.headers_mut().insert(
-                header::CONTENT_TYPE,
-                HeaderValue::from_static("application/json"),
-            );
-            response
-        }
+        Ok(bytes) => printed(status, bytes.into()),
         // The wire types all print; this is not reached, and a plain 500 is all that could be said.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+fn printed(status: StatusCode, json: Bytes) -> Response {
+    let mut response = Response::new(Body::from(json));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    response
 }
 
 /// Runs a verb that changes something to its end, also when the caller goes away in the middle of it.
@@ -77,9 +88,37 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T, AppError>> + Send + 'static,
 {
-    match tokio::spawn(work.in_current_span()).await {
-        Ok(done) => done.map_err(Failure::from),
-        Err(ended) => Err(Failure::internal(format!("a verb did not end: {ended}"))),
+    ToTheEnd(Some(Box::pin(work.in_current_span())))
+        .await
+        .map_err(Failure::from)
+}
+
+/// Work that goes on as a task of its own where whoever waits for it is gone. As long as somebody waits it costs no task.
+struct ToTheEnd<T: Send + 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
+
+impl<T: Send + 'static> Future for ToTheEnd<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        // Taken out while it runs: work that panics has ended.
+        let Some(mut work) = self.0.take() else {
+            return Poll::Pending;
+        };
+        let done = work.as_mut().poll(context);
+        if done.is_pending() {
+            self.0 = Some(work);
+        }
+        done
+    }
+}
+
+impl<T: Send + 'static> Drop for ToTheEnd<T> {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(work);
+        }
     }
 }
 
@@ -92,9 +131,25 @@ fn no_content() -> Response {
 mod tests {
     use super::*;
     use axum::extract::{Request, State};
+    use futures_util::FutureExt;
 
     fn size_of_answer<F>(_: fn(State<Arc<Site>>, Request) -> F) -> usize {
         size_of::<F>()
+    }
+
+    #[tokio::test]
+    async fn a_verb_goes_on_when_its_caller_is_gone() {
+        let (go, wait) = tokio::sync::oneshot::channel::<()>();
+        let (done, ended) = tokio::sync::oneshot::channel();
+        let mut work = Box::pin(to_the_end(async move {
+            let _ = wait.await;
+            let _ = done.send("done");
+            Ok(())
+        }));
+        assert!((&mut work).now_or_never().is_none(), "it waits");
+        drop(work);
+        go.send(()).expect("it still waits");
+        assert_eq!(ended.await, Ok("done"));
     }
 
     #[test]

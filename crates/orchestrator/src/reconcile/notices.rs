@@ -1,11 +1,12 @@
 //! What the store hears is told to waiters, to event streams and to the runner of approved actions.
 
 use crate::app::App;
+use crate::known::Shown;
 use fuse_api::environment::EnvState;
 use fuse_api::ids::InterventionId;
 use fuse_api::intervention::State;
 use fuse_domain::intervention::{EnvUid, Record, RunState};
-use fuse_store::{Notice, Notices};
+use fuse_store::{KeyRow, Notice, Notices};
 use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore};
 
@@ -26,17 +27,31 @@ async fn listen(app: &Arc<App>, mut heard: Notices, missed: &Notify) {
         match notice {
             Notice::Changed(record) => {
                 count(app, &record);
-                spread(app, &record);
+                spread(app, &app.known.committed(&record));
             }
             Notice::Remote(id) => {
+                // At once: whoever parks over what was known has to be heard of by the read below.
+                app.known.changed(&id);
                 let (app, reads) = (Arc::clone(app), Arc::clone(&reads));
                 tokio::spawn(async move {
                     let _turn = reads.acquire().await;
                     read_again(&app, &id).await;
                 });
             }
-            Notice::Environment { uid, id: _, state } => environment(app, &uid, state).await,
-            Notice::Resync => missed.notify_one(),
+            Notice::Environment { uid, id, state } => {
+                app.known.environments.forget(&id);
+                if !takes_part(state) {
+                    // Its keys ended with it.
+                    let ended = |row: &Arc<KeyRow>| row.env_uid.as_ref() == Some(&uid);
+                    app.known.keys.forget_where(ended);
+                }
+                environment(app, &uid, state).await;
+            }
+            Notice::Key(id) => app.known.keys.forget_where(|row| row.key.id == id),
+            Notice::Resync => {
+                app.known.begin(app.store.hearing());
+                missed.notify_one();
+            }
         }
     }
 }
@@ -49,8 +64,17 @@ async fn catch_up(app: &App, missed: &Notify) {
     }
 }
 
-fn spread(app: &App, record: &Arc<Record>) {
-    app.wake.publish(record);
+/// Whether an environment in this state may still have keys.
+const fn takes_part(state: EnvState) -> bool {
+    match state {
+        EnvState::Provisioning | EnvState::Running | EnvState::Draining => true,
+        EnvState::Destroying | EnvState::Destroyed | EnvState::Failed => false,
+    }
+}
+
+fn spread(app: &App, shown: &Arc<Shown>) {
+    app.wake.publish(shown);
+    let record = &shown.record;
     match record.run {
         RunState::Nothing => app.events.intervention(record),
         RunState::Ready => {
@@ -86,11 +110,11 @@ fn count(app: &App, record: &Record) {
 
 /// It changed elsewhere, or here with content too large to hand around.
 async fn read_again(app: &App, id: &InterventionId) {
-    match app.store.get_intervention(id).await {
-        Ok(Some(record)) => spread(app, &Arc::new(record)),
+    match app.read(id).await {
+        Ok(Some(shown)) => spread(app, &shown),
         Ok(None) => {}
         // A waiter's own next read tells it; nothing is lost.
-        Err(error) => tracing::warn!(%id, %error, "a change elsewhere could not be read"),
+        Err(error) => tracing::warn!(%id, ?error, "a change elsewhere could not be read"),
     }
 }
 

@@ -16,6 +16,7 @@ mod harness;
 mod http;
 mod invariants;
 mod lifecycle;
+mod memory;
 mod operator;
 mod outage;
 mod requests;

@@ -5,7 +5,7 @@ use crate::app::{DestroyAnswer, EnvFilter, ExecAnswer};
 use crate::events::EventStream;
 use crate::http::call::Call;
 use crate::http::docs::{EnvAction, EnvActionBody};
-use crate::http::{Answer, Site, json_response, no_content, query, to_the_end};
+use crate::http::{Answer, Site, json_response, no_content, query, shown, to_the_end};
 use axum::extract::{Request, State};
 use axum::response::sse::{Event as Sse, KeepAlive};
 use axum::response::{IntoResponse, Response};
@@ -155,7 +155,7 @@ async fn raise(site: Arc<Site>, call: Call) -> Answer {
     let id = call.env_id()?;
     let app = Arc::clone(&site.app);
     let raised = to_the_end(async move { app.raise(&call.who, &id, body).await }).await?;
-    Ok(json_response(StatusCode::CREATED, &raised))
+    Ok(shown(StatusCode::CREATED, &raised))
 }
 
 /// The environment's events: first its state, then each change.

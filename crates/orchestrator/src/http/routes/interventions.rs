@@ -4,7 +4,7 @@ use super::later;
 use crate::app::InterventionFilter;
 use crate::http::call::Call;
 use crate::http::docs::{DecideAction, DecideBody, StateFilter};
-use crate::http::{Answer, Site, json_response, to_the_end};
+use crate::http::{Answer, Site, json_response, shown, to_the_end};
 use axum::extract::{Request, State};
 use fuse_api::intervention::{ApproveRequest, Intervention, InterventionList, Kind, RejectRequest};
 use fuse_api::routes::Served;
@@ -61,7 +61,7 @@ pub async fn get(State(site): State<Arc<Site>>, request: Request) -> Answer {
             site.app.wait(&call.who, &id, wait).await?
         }
     };
-    Ok(json_response(StatusCode::OK, &intervention))
+    Ok(shown(StatusCode::OK, &intervention))
 }
 
 /// Decides an intervention, by `action`.
@@ -91,5 +91,5 @@ pub async fn act(State(site): State<Arc<Site>>, request: Request) -> Answer {
             to_the_end(async move { app.reject(&call.who, &id, body).await }).await?
         }
     };
-    Ok(json_response(StatusCode::OK, &decided))
+    Ok(shown(StatusCode::OK, &decided))
 }
