@@ -195,6 +195,7 @@ async fn a_listener_hears_again_after_its_connection_was_lost() {
                 Notice::Remote(_)
                 | Notice::Changed(_)
                 | Notice::Environment { .. }
+                | Notice::Key(_)
                 | Notice::Resync => {}
             }
         }
