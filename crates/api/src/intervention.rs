@@ -237,6 +237,10 @@ pub struct Payload {
     /// The gate's own words to the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate_reason: Option<String>,
+    /// The carrier through which the command was read, where a gate concerns it for that reason alone: a program that runs the
+    /// program among its operands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<String>,
 }
 
 /// A question and the answers it admits.

@@ -95,6 +95,9 @@ pub fn details(intervention: &Intervention, view: View) -> String {
         let gates: Vec<String> = payload.gates.iter().map(|gate| strip(gate)).collect();
         sheet.row("all gates", &gates.join(", "));
     }
+    if let Some(carrier) = &payload.carrier {
+        sheet.row("read through", &format!("carrier {}", strip(carrier)));
+    }
     if let Some(reason) = &payload.gate_reason {
         sheet.row("gate says", &strip_lines(reason));
     }

@@ -20,7 +20,7 @@ impl Allowlist {
 
     /// Whether a command passes: it can be read to its end, and every program in it is listed or a wrapper that needs no entry.
     pub(super) fn passes_argv(&self, readings: &Readings<'_>) -> bool {
-        if readings.doubt > Doubt::None || readings.unlistable {
+        if readings.plain.doubt > Doubt::None || readings.unlistable {
             return false;
         }
         for reading in readings.iter() {

@@ -1,5 +1,8 @@
 //! How a command looks to gates, for a person who wonders why one matched.
 
+use std::collections::HashSet;
+
+use super::Policy;
 use super::matching::argv::{Doubt, Readings};
 
 /// What gates see of a command.
@@ -13,19 +16,34 @@ pub struct CommandReading {
     pub unknowable: bool,
     /// A shell is handed text.
     pub shell_text: bool,
+    /// The basename of the carrier that is the last program. Every suffix of what it carries is a reading, too.
+    pub carrier: Option<String>,
 }
 
 /// Reads a command, which is not empty, as gates do.
 #[must_use]
 pub fn read_command(argv: &[String]) -> CommandReading {
-    let readings = Readings::of(argv);
+    explain(argv, &HashSet::new())
+}
+
+impl Policy {
+    /// Reads a command as the gates of this policy do, with the carriers that it names.
+    #[must_use]
+    pub fn read_command(&self, argv: &[String]) -> CommandReading {
+        explain(argv, &self.carriers)
+    }
+}
+
+fn explain(argv: &[String], named: &HashSet<String>) -> CommandReading {
+    let readings = Readings::of(argv, named);
     CommandReading {
         readings: readings
             .iter()
             .map(|reading| reading.words.to_vec())
             .collect(),
-        opaque: readings.doubt > Doubt::None,
-        unknowable: readings.doubt == Doubt::Anything,
-        shell_text: readings.shell_text,
+        opaque: readings.sight.doubt > Doubt::None,
+        unknowable: readings.sight.doubt == Doubt::Anything,
+        shell_text: readings.sight.shell_text,
+        carrier: readings.carrier().map(str::to_owned),
     }
 }

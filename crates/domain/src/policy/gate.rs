@@ -1,12 +1,10 @@
 //! A gate made ready to be asked.
 
-use std::collections::HashSet;
-
 use fuse_api::hitl::{Decide, Gate, GateMode, GateOn, GrantReach};
 
-use super::matching::argv::{Doubt, Readings};
+use super::matching::argv::{Doubt, Readings, Sight};
+use super::matching::carriers::names as carried_names;
 use super::matching::computer::fold;
-use super::matching::wrappers::basename;
 use super::matching::{ComputerAction, LifecycleAction};
 use crate::text::is_blank;
 
@@ -155,27 +153,39 @@ impl Matcher {
         }
     }
 
-    /// Whether the gate concerns a command.
-    pub(super) fn concerns_argv(&self, readings: &Readings<'_>) -> bool {
+    /// Whether the gate concerns a command, and what made it.
+    pub(super) fn concerns_argv(&self, readings: &Readings<'_>) -> Option<Through> {
         match self {
-            Self::ShellText => readings.shell_text || readings.doubt > Doubt::None,
-            Self::Command { programs, args } => match readings.doubt {
-                Doubt::Anything => true,
-                Doubt::Words => {
-                    programs.is_empty()
-                        || readings.words().any(|word| names(programs, basename(word)))
-                }
-                Doubt::None => readings.iter().any(|reading| {
-                    (programs.is_empty() || names(programs, reading.name))
-                        && (reading.open
-                            || in_order(args, reading.args().iter().map(String::as_str)))
-                }),
-            },
+            Self::ShellText => {
+                let held = |sight: &Sight| sight.shell_text || sight.doubt > Doubt::None;
+                Through::of(held(&readings.plain), || held(&readings.sight))
+            }
+            Self::Command { programs, args } => Through::of(
+                match readings.plain.doubt {
+                    Doubt::Anything => true,
+                    Doubt::Words => named_among(programs, readings),
+                    Doubt::None => readings.iter().any(|reading| {
+                        (programs.is_empty() || names(programs, reading.name))
+                            && (reading.open
+                                || in_order(args, reading.args().iter().map(String::as_str)))
+                    }),
+                },
+                || {
+                    let mut tails = readings.tails();
+                    match readings.sight.doubt {
+                        Doubt::Anything => true,
+                        Doubt::Words if named_among(programs, readings) => true,
+                        Doubt::Words | Doubt::None => {
+                            tails.any(|(words, open)| carries(programs, args, words, open))
+                        }
+                    }
+                },
+            ),
             Self::Unlisted
             | Self::Lifecycle(_)
             | Self::Computer { .. }
             | Self::Stall { .. }
-            | Self::Expiry { .. } => false,
+            | Self::Expiry { .. } => None,
         }
     }
 
@@ -224,6 +234,56 @@ impl Matcher {
     }
 }
 
+/// What made a gate concern a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Through {
+    /// The command itself, wrappers taken off.
+    Wrappers,
+    /// Only that a carrier may run what stands behind it.
+    Carrier,
+}
+
+impl Through {
+    fn of(plain: bool, carried: impl FnOnce() -> bool) -> Option<Self> {
+        if plain {
+            Some(Self::Wrappers)
+        } else {
+            carried().then_some(Self::Carrier)
+        }
+    }
+}
+
+/// Whether any of the words may be one of the programs.
+fn named_among(programs: &[String], readings: &Readings<'_>) -> bool {
+    programs.is_empty()
+        || readings
+            .words()
+            .any(|word| carried_names(word).any(|name| names(programs, name)))
+}
+
+/// Whether a suffix of the words is a command that is wanted. From `open` on, arguments may be added. The first place of a program
+/// has the most words behind it, so that no other has to be looked behind.
+fn carries(programs: &[String], args: &[String], words: &[String], open: usize) -> bool {
+    let mut first = programs.is_empty().then_some(0);
+    if first.is_some() && open < words.len() {
+        return true;
+    }
+    if first.is_none() {
+        for (at, word) in words.iter().enumerate() {
+            if carried_names(word).any(|name| names(programs, name)) {
+                if at >= open {
+                    return true;
+                }
+                first = first.or(Some(at));
+            }
+        }
+    }
+    first.is_some_and(|at| {
+        let behind = words.get(at + 1..).unwrap_or_default();
+        in_order(args, behind.iter().map(String::as_str))
+    })
+}
+
 fn names(programs: &[String], name: &str) -> bool {
     programs.iter().any(|program| program == name)
 }
@@ -231,42 +291,4 @@ fn names(programs: &[String], name: &str) -> bool {
 /// Whether the wanted words stand among the given ones in this order.
 fn in_order<'a>(wanted: &[String], mut given: impl Iterator<Item = &'a str>) -> bool {
     wanted.iter().all(|word| given.any(|arg| arg == word))
-}
-
-/// What the exec gates of a policy look for, to pass over the many commands that none of them concerns.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Interest {
-    programs: HashSet<String>,
-    any_program: bool,
-}
-
-impl Interest {
-    pub(super) fn of(gates: &[PolicyGate]) -> Self {
-        let mut interest = Self::default();
-        for gate in gates {
-            match &gate.matcher {
-                Matcher::Command { programs, .. } => {
-                    interest.any_program |= programs.is_empty();
-                    interest.programs.extend(programs.iter().cloned());
-                }
-                Matcher::ShellText
-                | Matcher::Unlisted
-                | Matcher::Lifecycle(_)
-                | Matcher::Computer { .. }
-                | Matcher::Stall { .. }
-                | Matcher::Expiry { .. } => {}
-            }
-        }
-        interest
-    }
-
-    /// Whether some gate may concern the command. A `false` is certain.
-    pub(super) fn in_argv(&self, readings: &Readings<'_>) -> bool {
-        self.any_program
-            || readings.shell_text
-            || readings.doubt > Doubt::None
-            || readings
-                .iter()
-                .any(|reading| self.programs.contains(reading.name))
-    }
 }

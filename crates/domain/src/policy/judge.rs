@@ -3,7 +3,7 @@
 use fuse_api::hitl::{GateMode, GrantReach};
 
 use super::Policy;
-use super::gate::PolicyGate;
+use super::gate::{PolicyGate, Through};
 use super::matching::argv::Readings;
 use super::matching::computer::fold;
 use super::matching::{ComputerAction, LifecycleAction};
@@ -39,6 +39,8 @@ pub struct Verdict<'p> {
     pub asks: Vec<&'p PolicyGate>,
     /// The gates that record it, whatever the others say.
     pub notifies: Vec<&'p PolicyGate>,
+    /// The basename of the carrier through which the command was read, where a gate concerns it for that reason alone.
+    pub carrier: Option<String>,
 }
 
 impl<'p> Verdict<'p> {
@@ -108,17 +110,28 @@ impl Policy {
     pub fn judge_exec(&self, action: ExecAction<'_>) -> Verdict<'_> {
         match action {
             ExecAction::Argv(argv) => {
-                let readings = Readings::of(argv);
-                let mut verdict = if self.interest.in_argv(&readings) {
-                    self.collect(|gate| gate.matcher.concerns_argv(&readings))
-                } else {
-                    Verdict::default()
-                };
+                let readings = Readings::of(argv, &self.carriers);
+                let mut verdict = Verdict::default();
+                for at in self.index.of_argv(&readings).iter() {
+                    let gate = &self.gates[at];
+                    let Some(through) = gate.matcher.concerns_argv(&readings) else {
+                        continue;
+                    };
+                    verdict.add(gate);
+                    if through == Through::Carrier && verdict.carrier.is_none() {
+                        verdict.carrier = readings.carrier().map(str::to_owned);
+                    }
+                }
                 self.apply_allowlist(&mut verdict, |list| list.passes_argv(&readings));
                 verdict
             }
             ExecAction::Shell(text) => {
-                let mut verdict = self.collect(|gate| gate.matcher.concerns_shell(text));
+                let mut verdict = Verdict::default();
+                for at in self.index.of_shell().iter() {
+                    if self.gates[at].matcher.concerns_shell(text) {
+                        verdict.add(&self.gates[at]);
+                    }
+                }
                 self.apply_allowlist(&mut verdict, |list| list.passes_shell());
                 verdict
             }

@@ -7,6 +7,7 @@ mod allowlist;
 mod explain;
 mod gate;
 mod grant;
+mod index;
 mod judge;
 mod matching;
 mod validate;
@@ -15,7 +16,7 @@ mod warnings;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use fuse_api::hitl::{ExecDefault, GateMode, GateOn, GrantReach, HitlBlock, Via};
@@ -34,7 +35,8 @@ pub const EXEC_DEFAULT: &str = "exec.default";
 pub struct Policy {
     block: HitlBlock,
     gates: Vec<PolicyGate>,
-    interest: gate::Interest,
+    index: index::Index,
+    carriers: HashSet<String>,
     allowlist: Option<(allowlist::Allowlist, PolicyGate)>,
 }
 
@@ -98,13 +100,18 @@ impl Policy {
             .map(|gate| PolicyGate::compile(gate, block.timeout_seconds))
             .collect();
         Ok(Self {
-            interest: gate::Interest::of(&gates),
+            index: index::Index::of(&gates),
+            carriers: block
+                .exec
+                .iter()
+                .flat_map(|exec| exec.carriers.iter().flatten().cloned())
+                .collect(),
             gates,
-            allowlist: block.exec.as_ref().map(|exec| {
+            allowlist: block.exec.as_ref().filter(|exec| exec.lists()).map(|exec| {
                 let gate = PolicyGate {
                     name: EXEC_DEFAULT.to_owned(),
                     on: GateOn::Exec,
-                    mode: match exec.default {
+                    mode: match exec.default.unwrap_or_default() {
                         ExecDefault::Ask => GateMode::Ask,
                         ExecDefault::Deny => GateMode::Deny,
                     },
@@ -114,7 +121,10 @@ impl Policy {
                     decide: None,
                     matcher: gate::Matcher::Unlisted,
                 };
-                (allowlist::Allowlist::new(&exec.allow), gate)
+                (
+                    allowlist::Allowlist::new(exec.allow.as_deref().unwrap_or_default()),
+                    gate,
+                )
             }),
             block: block.clone(),
         })

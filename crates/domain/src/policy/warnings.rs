@@ -3,6 +3,7 @@
 use fuse_api::hitl::HitlBlock;
 
 use super::Violation;
+use super::matching::carriers;
 use super::matching::shells::is_shell;
 use super::matching::wrappers::{basename, find};
 
@@ -222,7 +223,7 @@ pub(super) fn warnings(block: &HitlBlock) -> Vec<Violation> {
     let entries = block
         .exec
         .iter()
-        .flat_map(|exec| exec.allow.iter().enumerate());
+        .flat_map(|exec| exec.allow.iter().flatten().enumerate());
     entries
         .filter_map(|(i, entry)| {
             let what = describe(basename(entry))?;
@@ -244,7 +245,10 @@ fn describe(name: &str) -> Option<&'static str> {
         Some("is an interpreter: allowing it allows every program")
     } else if find(name).is_some_and(|wrapper| wrapper.name == "xargs") {
         Some("runs what its input names and passes no allowlist, listed or not")
-    } else if find(name).is_some() || is(LAUNCHERS) || name.starts_with("ld-linux") {
+    } else if find(name).is_some()
+        || is(LAUNCHERS)
+        || carriers::find(name).is_some_and(|(_, carrier)| carrier.always())
+    {
         Some("runs the program that its arguments name")
     } else if is(RUNNERS) {
         Some(

@@ -48,7 +48,7 @@ impl App {
         let home = self.home(&row)?;
         if let Some(policy) = &home.policy {
             let verdict = policy.judge_exec(decide::action_of(&asked));
-            let action = Gated::exec(&asked);
+            let action = Gated::exec(&asked).through(verdict.carrier.clone());
             if let Some(held) = self.gated(&caller, &home, &action, &verdict, now).await? {
                 return Ok(ExecAnswer::Held(Box::new(held.view.clone())));
             }
@@ -85,7 +85,14 @@ impl App {
         let notes: Vec<Record> = verdict
             .notifies
             .iter()
-            .map(|gate| Gated::exec(&edited).noted(home, by.clone(), gate, now))
+            .map(|gate| {
+                Gated::exec(&edited).through(verdict.carrier.clone()).noted(
+                    home,
+                    by.clone(),
+                    gate,
+                    now,
+                )
+            })
             .collect();
         if notes.is_empty() {
             return;

@@ -32,6 +32,12 @@ impl Gated {
         }
     }
 
+    /// Says through which carrier gates read the command.
+    pub(crate) fn through(mut self, carrier: Option<String>) -> Self {
+        self.payload.carrier = carrier;
+        self
+    }
+
     pub(crate) fn lifecycle(action: LifecycleAction) -> Self {
         Self {
             kind: Kind::Lifecycle,

@@ -44,17 +44,19 @@ pub(in crate::policy) fn is_shell(program: &str) -> bool {
 }
 
 /// Whether a shell with these arguments runs text given among them. Options end at the script's name: a `-c` behind it is the script's.
-pub(super) fn runs_text(program: &str, args: &[String]) -> bool {
+/// Also how many of them it took to tell.
+pub(super) fn runs_text(program: &str, args: &[String]) -> (bool, usize) {
     let fish = basename(program) == "fish";
     let mut skip = 0usize;
-    for word in args.iter().map(String::as_str) {
+    for (at, word) in args.iter().map(String::as_str).enumerate() {
+        let read = at + 1;
         if let Some(long) = word.strip_prefix("--") {
             if long.is_empty() {
-                return false;
+                return (false, read);
             }
             let name = long.split('=').next().unwrap_or(long);
             if fish && ("command".starts_with(name) || "init-command".starts_with(name)) {
-                return true;
+                return (true, read);
             }
             if !long.contains('=') && !BARE_LONG.contains(&name) {
                 skip += 1;
@@ -67,13 +69,13 @@ pub(super) fn runs_text(program: &str, args: &[String]) -> bool {
         else {
             // A lone dash ends the options. A plain word is the script, unless an option before it takes it as its value.
             if skip == 0 || word == "-" {
-                return false;
+                return (false, read);
             }
             skip -= 1;
             continue;
         };
         if cluster.contains('c') || (fish && cluster.contains('C')) {
-            return true;
+            return (true, read);
         }
         // Each of these takes the next word as its value, if that word is no option itself.
         skip += cluster.matches(['o', 'O']).count();
@@ -81,7 +83,7 @@ pub(super) fn runs_text(program: &str, args: &[String]) -> bool {
             skip += 1;
         }
     }
-    false
+    (false, args.len())
 }
 
 #[cfg(test)]
@@ -90,7 +92,7 @@ mod tests {
 
     fn text(line: &str) -> bool {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        is_shell(&words[0]) && runs_text(&words[0], &words[1..])
+        is_shell(&words[0]) && runs_text(&words[0], &words[1..]).0
     }
 
     #[test]

@@ -18,6 +18,11 @@ pub(in crate::policy) fn find(program: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
+/// Whether the program is many in one, and runs the one that its first argument names.
+pub(in crate::policy) fn is_multiplexer(program: &str) -> bool {
+    matches!(basename(program), "busybox" | "toybox")
+}
+
 /// What was learnt on the way through a wrapper's own arguments.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Notes {
@@ -29,6 +34,8 @@ pub(super) struct Notes {
     pub taints: bool,
     /// Input takes the place of this text.
     pub replaces: Option<String>,
+    /// How many words were looked at, or a few more.
+    pub read: usize,
 }
 
 /// Where a wrapper's own arguments end.
@@ -56,6 +63,7 @@ pub(super) fn strip(wrapper: &Wrapper, words: &[String]) -> (Strip, Notes) {
 fn read(wrapper: &Wrapper, words: &[String], notes: &mut Notes) -> Strip {
     let mut at = 1;
     while let Some(word) = words.get(at) {
+        notes.read = at + 1;
         if word == "--" {
             at += 1;
             break;
@@ -111,6 +119,7 @@ fn operands(kind: Operands, words: &[String], mut at: usize, notes: &mut Notes) 
             while let Some(word) = words.get(at).filter(|word| word.contains('=')) {
                 assign(word, notes);
                 at += 1;
+                notes.read = at;
             }
         }
     }

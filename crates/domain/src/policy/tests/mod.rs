@@ -1,4 +1,5 @@
 mod allowlist;
+mod carriers;
 mod exec_gates;
 mod judging;
 mod random;

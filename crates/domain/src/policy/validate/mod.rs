@@ -9,12 +9,14 @@ use std::fmt::Display;
 
 use fuse_api::hitl::{HitlBlock, SecretTarget, Via};
 
+use super::matching::wrappers;
 use super::{PolicyFacts, Violation};
 use crate::text::is_blank;
 
 /// Range of a deadline and of a grant, in seconds.
 const DEADLINE: std::ops::RangeInclusive<i64> = 10..=86_400;
 
+const CARRIERS: usize = 64;
 const WEBHOOKS: usize = 5;
 const TARGETS: usize = 20;
 
@@ -48,8 +50,11 @@ pub(super) fn violations(block: &HitlBlock, facts: Option<&PolicyFacts>) -> Vec<
     requests(block, facts, &mut found);
     gates::check(block, facts, &mut found);
     if let Some(exec) = &block.exec {
-        for (i, entry) in exec.allow.iter().enumerate() {
+        for (i, entry) in exec.allow.iter().flatten().enumerate() {
             found.check(format_args!("exec.allow[{i}]"), text::allow_entry(entry));
+        }
+        if let Some(carriers) = &exec.carriers {
+            named_carriers(carriers, &mut found);
         }
     }
     if block.notify.len() > WEBHOOKS {
@@ -72,6 +77,30 @@ pub(super) fn violations(block: &HitlBlock, facts: Option<&PolicyFacts>) -> Vec<
         );
     }
     found.0
+}
+
+fn named_carriers(carriers: &[String], found: &mut Findings) {
+    let count = carriers.len();
+    if !(1..=CARRIERS).contains(&count) {
+        found.add(
+            "exec.carriers",
+            format!("has {count} names; 1 to {CARRIERS} are allowed, or leave the field out"),
+        );
+    }
+    for (i, name) in carriers.iter().enumerate() {
+        let path = format_args!("exec.carriers[{i}]");
+        let seen_through = wrappers::find(name).is_some() || wrappers::is_multiplexer(name);
+        match text::program(name) {
+            Err(message) => found.add(path, message),
+            Ok(()) if seen_through => found.add(
+                path,
+                format!(
+                    "is {name}, which gates see through already; name a program that is no wrapper"
+                ),
+            ),
+            Ok(()) => {}
+        }
+    }
 }
 
 fn requests(block: &HitlBlock, facts: Option<&PolicyFacts>, found: &mut Findings) {
