@@ -404,7 +404,7 @@ fn every_example_of_the_documentation_is_valid() {
         .skip(1)
         .filter_map(|rest| rest.split("```").next())
         .collect();
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     for example in examples {
         request(example);
     }
