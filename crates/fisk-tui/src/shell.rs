@@ -38,8 +38,8 @@ const TICK: Duration = Duration::from_millis(250);
 const SETTLE: Duration = Duration::from_millis(30);
 /// How long keys are collected that never settle, as those of a key that is held down.
 const COLLECT: Duration = Duration::from_millis(100);
-/// How long the rest of a marked paste may take.
-const PASTE: Duration = Duration::from_millis(500);
+/// How long keys are collected that end in an unfinished one each time.
+const UNFINISHED: Duration = Duration::from_secs(5);
 /// The most that is kept of what comes at once.
 const MAX_BURST: usize = 256 * 1024;
 
@@ -241,10 +241,13 @@ impl Shell {
                 Err(errno) => return Err(io::Error::from(errno).into()),
             }
             let (keys, partial) = decode(&bytes);
-            let patience = match partial {
-                Partial::Paste => PASTE,
-                Partial::No if since.elapsed() > COLLECT => return Ok(keys),
-                Partial::No => SETTLE,
+            let patience = match (partial, partial.patience()) {
+                (Partial::Escape | Partial::Key, _) if since.elapsed() > UNFINISHED => {
+                    return Ok(keys);
+                }
+                (_, Some(patience)) => patience,
+                (_, None) if since.elapsed() > COLLECT => return Ok(keys),
+                (_, None) => SETTLE,
             };
             if bytes.len() > MAX_BURST {
                 self.screen.discard()?;

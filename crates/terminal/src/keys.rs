@@ -3,6 +3,8 @@
 //! The input is read by hand and not by a terminal library, whose readers spin for ever on a terminal that hung up and tell a lone
 //! Escape from the start of an arrow key only by luck.
 
+use std::time::Duration;
+
 use crate::chars::is_dangerous;
 
 /// A key that was pressed, or a piece of pasted text. Releases and repeats that a terminal reports are [`Other`](Self::Other).
@@ -97,16 +99,37 @@ impl Key {
 pub enum Partial {
     /// All of it can be told.
     No,
+    /// What may follow a lone Escape, which begins the names of other keys.
+    Escape,
+    /// The rest of a character, or of a key's name.
+    Key,
     /// The end of a paste.
     Paste,
 }
 
+impl Partial {
+    /// How long what is missing may take, on a line that carries byte after byte; `None` where nothing is missing. Who presses Escape
+    /// waits for the shorter time.
+    pub fn patience(self) -> Option<Duration> {
+        match self {
+            Self::No => None,
+            Self::Escape => Some(Duration::from_millis(100)),
+            Self::Key | Self::Paste => Some(Duration::from_millis(500)),
+        }
+    }
+}
+
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// The keys in `bytes`, which came in one piece. What is unfinished at its end counts as it is: the start of an arrow key that goes
-/// no further is an Escape.
+/// The most bytes of a key's name between `[` and its last byte.
+const MAX_NAME: usize = 64;
+
+/// The keys in `bytes`, which came in one piece. What is unfinished at its end is told as such, and counts as it is where nothing
+/// follows: the start of an arrow key that goes no further is an Escape. Where nothing is unfinished, what follows does not change
+/// the keys before it.
 pub fn decode(bytes: &[u8]) -> (Vec<Key>, Partial) {
     let mut keys = Vec::new();
+    let mut partial = Partial::No;
     let mut rest = bytes;
     while let Some((&byte, after)) = rest.split_first() {
         rest = after;
@@ -121,7 +144,12 @@ pub fn decode(bytes: &[u8]) -> (Vec<Key>, Partial) {
             0x15 => Key::EraseLine,
             0x17 => Key::EraseWord,
             0x1b => match sequence(after) {
-                None => Key::Escape,
+                None => {
+                    if partial == Partial::No {
+                        partial = unfinished(after);
+                    }
+                    Key::Escape
+                }
                 Some((b"200", b'~', after)) => {
                     let end = after
                         .windows(PASTE_END.len())
@@ -142,14 +170,21 @@ pub fn decode(bytes: &[u8]) -> (Vec<Key>, Partial) {
             0x00..=0x1f => Key::Other,
             0x20..=0x7e => Key::Char(char::from(byte)),
             0x80.. => {
-                let (c, length) = scalar(byte, after);
+                let (c, length) = match scalar(byte, after) {
+                    Scalar::Whole(c, length) => (c, length),
+                    Scalar::Invalid => (None, 0),
+                    Scalar::Unfinished => {
+                        partial = Partial::Key;
+                        (None, after.len())
+                    }
+                };
                 rest = &after[length..];
                 c.map_or(Key::Other, Key::Char)
             }
         };
         keys.push(key);
     }
-    (keys, Partial::No)
+    (keys, partial)
 }
 
 /// Keys that came in one piece, without an Enter behind a single character. Who is used to prompts that want one sends both at
@@ -214,13 +249,30 @@ fn sequence(after: &[u8]) -> Option<(&[u8], u8, &[u8])> {
     match after {
         [b'O', last @ 0x40..=0x7e, after @ ..] => Some((&[], *last, after)),
         [b'[', body @ ..] => {
-            let at = body.iter().position(|b| !(0x20..=0x3f).contains(b))?;
+            let at = body
+                .iter()
+                .take(MAX_NAME + 1)
+                .position(|b| !(0x20..=0x3f).contains(b))?;
             let last = body[at];
             (0x40..=0x7e)
                 .contains(&last)
                 .then_some((&body[..at], last, &body[at + 1..]))
         }
         _ => None,
+    }
+}
+
+/// Whether what stands behind an Escape, and is no name of a key, can become one.
+fn unfinished(after: &[u8]) -> Partial {
+    match after {
+        [] => Partial::Escape,
+        [b'O'] => Partial::Key,
+        [b'[', body @ ..]
+            if body.len() <= MAX_NAME && body.iter().all(|b| (0x20..=0x3f).contains(b)) =>
+        {
+            Partial::Key
+        }
+        _ => Partial::No,
     }
 }
 
@@ -244,24 +296,36 @@ fn named(parameters: &[u8], last: u8) -> Key {
     }
 }
 
-/// The character that starts with `first`, if it is one that can be shown, and how many bytes of `after` belong to it.
-fn scalar(first: u8, after: &[u8]) -> (Option<char>, usize) {
+/// What starts with a byte beyond ASCII.
+enum Scalar {
+    /// A character, if it is one that can be shown, and how many of the bytes behind the first belong to it.
+    Whole(Option<char>, usize),
+    /// The start of one.
+    Unfinished,
+    /// Bytes that cannot become one.
+    Invalid,
+}
+
+fn scalar(first: u8, after: &[u8]) -> Scalar {
     let length = match first {
         0xc2..=0xdf => 1,
         0xe0..=0xef => 2,
         0xf0..=0xf4 => 3,
-        _ => return (None, 0),
+        _ => return Scalar::Invalid,
     };
     let mut bytes = vec![first];
     bytes.extend(after.iter().take(length));
     match std::str::from_utf8(&bytes) {
-        Ok(text) => (text.chars().next().filter(|c| !is_dangerous(*c)), length),
-        Err(_) => (None, 0),
+        Ok(text) => Scalar::Whole(text.chars().next().filter(|c| !is_dangerous(*c)), length),
+        Err(error) if error.error_len().is_none() => Scalar::Unfinished,
+        Err(_) => Scalar::Invalid,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn keys(bytes: &[u8]) -> Vec<Key> {
@@ -285,9 +349,14 @@ mod tests {
 
     #[test]
     fn an_escape_in_doubt_is_an_escape() {
-        assert_eq!(keys(b"\x1b"), [Key::Escape]);
+        assert_eq!(decode(b"\x1b"), (vec![Key::Escape], Partial::Escape));
         assert_eq!(keys(b"\x1by"), [Key::Escape, Key::Char('y')]);
-        assert_eq!(keys(b"\x1b[")[0], Key::Escape);
+        for start in [&b"\x1b["[..], b"\x1b[1;5", b"\x1bO"] {
+            let (keys, partial) = decode(start);
+            assert_eq!((&keys[0], partial), (&Key::Escape, Partial::Key));
+        }
+        let endless = [&b"\x1b["[..], &[b'1'; 65]].concat();
+        assert_eq!(keys(&endless)[0], Key::Escape);
         assert_eq!(keys(b"\x1b[\x03")[0], Key::Escape);
     }
 
@@ -352,7 +421,46 @@ mod tests {
     fn characters_are_read_whole_and_those_that_hide_are_none() {
         assert_eq!(keys("é深".as_bytes()), [Key::Char('é'), Key::Char('深')]);
         assert_eq!(keys("\u{202e}".as_bytes()), [Key::Other]);
-        assert_eq!(keys(b"\xff\xc3"), [Key::Other, Key::Other]);
+        assert_eq!(keys(b"\xff\xc0"), [Key::Other, Key::Other]);
         assert_eq!(keys(b"\xc3y"), [Key::Other, Key::Char('y')]);
+    }
+
+    #[test]
+    fn the_start_of_a_character_is_unfinished_until_it_cannot_become_one() {
+        for start in [&b"\xc3"[..], b"\xe6", b"\xe6\xb7", b"y\xf0\x9f\x98"] {
+            let (keys, partial) = decode(start);
+            assert_eq!(
+                (keys.last(), partial),
+                (Some(&Key::Other), Partial::Key),
+                "{start:?}"
+            );
+        }
+        assert_eq!(keys(b"\xe0\x80"), [Key::Other, Key::Other]);
+    }
+
+    proptest! {
+        /// Pieces that each are waited for until nothing is unfinished make the keys of the whole, wherever it is cut.
+        #[test]
+        fn a_cut_where_nothing_is_unfinished_changes_no_key(
+            pieces in proptest::collection::vec(
+                prop_oneof![
+                    any::<u8>().prop_map(|byte| vec![byte]),
+                    any::<char>().prop_map(|c| c.to_string().into_bytes()),
+                    proptest::sample::select(vec!["\x1b", "\x1b[", "\x1b[A", "\x1bOB", "\x1b[1;5C", "\x1b[200~", "\x1b[201~", "y", "\r"])
+                        .prop_map(|text| text.as_bytes().to_vec()),
+                ],
+                0..12,
+            ),
+        ) {
+            let bytes = pieces.concat();
+            let (whole, _) = decode(&bytes);
+            for at in 0..=bytes.len() {
+                let (mut keys, partial) = decode(&bytes[..at]);
+                if partial == Partial::No {
+                    keys.extend(decode(&bytes[at..]).0);
+                    prop_assert_eq!(&keys, &whole, "cut at {}", at);
+                }
+            }
+        }
     }
 }

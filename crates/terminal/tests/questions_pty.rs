@@ -329,3 +329,35 @@ fn a_question_is_drawn_again_with_what_was_typed_for_another_size() {
     person.types(b"\r");
     assert_eq!(person.answer(), Answer::Given(Some(1)));
 }
+
+// check: FISK-85
+#[test]
+fn what_a_slow_line_carries_byte_by_byte_is_read_whole() {
+    let mut person = Person::asked(b"", line);
+    person.sees("> ");
+    // An Escape alone is a key of its own soon; everything else may come as slowly as it likes.
+    let start = "é深".bytes().map(|byte| vec![byte]);
+    let arrow = [b"\x1b[".to_vec(), b"B".to_vec()];
+    let end = "😀".bytes().map(|byte| vec![byte]);
+    for piece in start.chain(arrow).chain(end) {
+        person.types(&piece);
+        // Longer than what belongs to one key takes on a quick line.
+        std::thread::sleep(std::time::Duration::from_millis(45));
+    }
+    person.sees("😀");
+    person.types(b"\r");
+    assert_eq!(person.answer(), given("é深😀"));
+}
+
+// check: FISK-85
+#[test]
+fn bytes_that_never_become_a_character_hold_nothing_up() {
+    let mut person = Person::asked(b"", line);
+    person.sees("> ");
+    person.types(b"\xf0\x9f");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    person.types(b"\xffok");
+    person.sees("ok");
+    person.types(b"\r");
+    assert_eq!(person.answer(), given("ok"));
+}

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 use super::layout::Screen;
 use super::{Prompt, PromptError};
-use crate::keys::{Key, Partial, decode};
+use crate::keys::{Key, decode};
 
 /// How often the size and the foreground are looked at.
 const TICK: Duration = Duration::from_millis(150);
@@ -34,9 +34,6 @@ const HELD_UP: Duration = Duration::from_millis(100);
 
 /// When a key was last read at any question of this process. A terminal forgets it between two questions.
 static TYPED: Mutex<Option<Instant>> = Mutex::new(None);
-
-/// How long the rest of a bracketed paste may take.
-const PASTE: Duration = Duration::from_millis(500);
 
 /// The most that is kept of what comes at once.
 const MAX_BURST: usize = 256 * 1024;
@@ -286,9 +283,9 @@ impl<'a, 'fd, W: Write + AsFd> Session<'a, 'fd, W> {
                 Err(errno) => return Err(errno.into()),
             }
             let (keys, partial) = decode(&bytes);
-            let patience = match partial {
-                Partial::Paste if bytes.len() < MAX_BURST => PASTE,
-                Partial::Paste | Partial::No => SETTLE,
+            let patience = match partial.patience() {
+                Some(patience) if bytes.len() < MAX_BURST => patience,
+                Some(_) | None => SETTLE,
             };
             // A sender that never stops must not keep the question from being cancelled.
             let endless = began.elapsed() > Duration::from_secs(5);
