@@ -1,6 +1,8 @@
 //! Files that are checked in and must equal what the code prints.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
@@ -12,18 +14,25 @@ const FILES: [(&str, &str); 2] = [
     ("docs/fusefile.schema.json", "schema"),
 ];
 
-fn printed(subcommand: &str) -> Result<String> {
-    let text = proc::capture(&mut cargo_command(&[
-        "run",
-        "--quiet",
-        "--package",
-        "fuse-cli",
-        "--bin",
-        "fuse",
-        "--",
-        subcommand,
-    ]))
-    .with_context(|| format!("fuse {subcommand}"))?;
+/// The command that runs `fuse`: the one that is built already, or one built for it.
+fn fuse(built: Option<&Path>) -> Command {
+    match built {
+        Some(built) => Command::new(built),
+        None => cargo_command(&[
+            "run",
+            "--quiet",
+            "--package",
+            "fuse-cli",
+            "--bin",
+            "fuse",
+            "--",
+        ]),
+    }
+}
+
+fn printed(subcommand: &str, built: Option<&Path>) -> Result<String> {
+    let text =
+        proc::capture(fuse(built).arg(subcommand)).with_context(|| format!("fuse {subcommand}"))?;
     ensure!(!text.trim().is_empty(), "fuse {subcommand} printed nothing");
     Ok(text)
 }
@@ -31,7 +40,7 @@ fn printed(subcommand: &str) -> Result<String> {
 /// Writes them anew.
 pub fn write() -> Result<bool> {
     for (path, subcommand) in FILES {
-        let text = printed(subcommand)?;
+        let text = printed(subcommand, None)?;
         let path = root().join(path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -42,8 +51,8 @@ pub fn write() -> Result<bool> {
     Ok(true)
 }
 
-/// One message per file that differs from the code.
-pub fn differences() -> Vec<String> {
+/// One message per file that differs from the code, as `built` prints it or a `fuse` that is built for it.
+pub fn differences(built: Option<&Path>) -> Vec<String> {
     let mut found = Vec::new();
     for (path, subcommand) in FILES {
         let Ok(stored) = fs::read_to_string(root().join(path)) else {
@@ -52,7 +61,7 @@ pub fn differences() -> Vec<String> {
             ));
             continue;
         };
-        match printed(subcommand) {
+        match printed(subcommand, built) {
             Err(error) => {
                 let whole = format!("{error:#}");
                 // The first complaint is enough: the build itself shows the rest.

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         ["demo", rest @ ..] => demo::run(rest),
         ["test", rest @ ..] => test::run(rest),
         ["fixtures"] => fixtures::ensure().map(|()| true),
-        ["tidy"] => tidy::run(),
+        ["tidy"] => tidy::run(None),
         ["regenerate"] => generated::write(),
         ["build"] => cargo(&[
             "build",

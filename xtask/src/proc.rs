@@ -1,7 +1,8 @@
 //! Child processes that never outlive the task: each runs in a group of its own, is stopped at its limit or when the
 //! person presses Ctrl-C, and a service is stopped when its handle goes.
 
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -209,6 +210,66 @@ impl Service {
     }
 }
 
+/// A command that runs beside others: what it writes is kept, and is read whole at its end.
+pub struct Beside {
+    group: Group,
+    output: File,
+    begun: Instant,
+    limit: Duration,
+}
+
+/// How a command beside others ended.
+pub struct Ended {
+    /// Its status; none where it was stopped at its limit.
+    pub status: Option<ExitStatus>,
+    /// What it wrote, standard output and standard error in the order they came.
+    pub output: String,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+impl Beside {
+    /// Starts `command`.
+    pub fn start(command: &mut Command, limit: Duration) -> Result<Self> {
+        let output = tempfile::tempfile().context("a file for what a command writes")?;
+        command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?);
+        Ok(Self {
+            group: Group::spawn(command, Signal::SIGTERM)?,
+            output,
+            begun: Instant::now(),
+            limit,
+        })
+    }
+
+    /// Whether it is over: it ended, or its time is up.
+    pub fn is_over(&mut self) -> Result<bool> {
+        Ok(self.group.child.try_wait()?.is_some() || self.begun.elapsed() >= self.limit)
+    }
+
+    /// Asks it to end, without waiting, so that many can be asked at once.
+    pub fn ask_to_end(&self) {
+        self.group.signal(Signal::SIGTERM);
+    }
+
+    /// Stops what still runs of it, and gives what it left.
+    pub fn close(mut self) -> Result<Ended> {
+        let status = self.group.child.try_wait()?;
+        let took = self.begun.elapsed();
+        drop(self.group);
+        let mut bytes = Vec::new();
+        self.output.rewind()?;
+        self.output.read_to_end(&mut bytes)?;
+        Ok(Ended {
+            status,
+            output: String::from_utf8_lossy(&bytes).into_owned(),
+            took,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,5 +297,28 @@ mod tests {
         );
         assert_eq!(lines, ["a", "b"]);
         assert_eq!(status.ok().and_then(|status| status.code()), Some(3));
+    }
+
+    fn to_its_end(script: &str, limit: Duration) -> Ended {
+        let mut beside = Beside::start(Command::new("sh").args(["-c", script]), limit).unwrap();
+        while !beside.is_over().unwrap() {
+            std::thread::sleep(POLL);
+        }
+        beside.close().unwrap()
+    }
+
+    #[test]
+    fn a_command_beside_others_leaves_all_it_wrote_in_order() {
+        let ended = to_its_end("echo a; echo b >&2; echo c; exit 3", GRACE);
+        assert_eq!(ended.output, "a\nb\nc\n");
+        assert_eq!(ended.status.and_then(|status| status.code()), Some(3));
+    }
+
+    #[test]
+    fn a_command_beside_others_is_stopped_at_its_limit_and_what_it_wrote_is_kept() {
+        let ended = to_its_end("echo a; sleep 60 & sleep 60", Duration::from_millis(500));
+        assert_eq!(ended.output, "a\n");
+        assert!(ended.status.is_none());
+        assert!(ended.took < Duration::from_secs(20));
     }
 }

@@ -1,29 +1,42 @@
 //! `cargo xtask test`: everything that a change must pass, from a machine on which nothing runs.
+//!
+//! One build makes every program and every test. Then the test programs run side by side, and the linters, the
+//! documentation and its tests beside them, in what the tests leave of the machine.
 
+mod binaries;
+mod pool;
 mod postgres;
 mod provision;
 mod python;
+mod report;
 mod tally;
 
-use std::process::{Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use self::binaries::Binary;
+use self::pool::{Counts, Job};
 use self::postgres::Postgres;
-use self::tally::Tally;
-use crate::{cargo_command, fixtures, proc, target_dir};
+use self::report::Report;
+use crate::{cargo_command, fixtures, proc, root, target_dir};
 
+/// The longest that a step may take: ten times what the longest of them takes on two idle cores.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// What runs longest or loads the machine, in the order in which it begins, and how many slots it takes.
+const FIRST: [(&str, usize); 1] = [("fuse-e2e suite", 2)];
 
 /// Runs all of it. True when nothing failed; the last line says how much passed and failed.
 pub fn run(arguments: &[&str]) -> Result<bool> {
-    let begun = Instant::now();
-    let mut tally = Tally::default();
+    let mut report = Report::begin();
     let ran = match arguments {
-        [] => all(&mut tally),
-        ["--fast"] => fast(&mut tally),
-        ["--only", cargo_arguments @ ..] => only(cargo_arguments, &mut tally),
+        [] => all(true, &mut report),
+        ["--fast"] => all(false, &mut report),
+        ["--only", cargo_arguments @ ..] => only(cargo_arguments, &mut report),
         ["--services"] => return services(),
         _ => bail!(
             "test takes nothing, --fast, --services, or --only and the arguments of cargo test"
@@ -31,38 +44,51 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
     };
     if let Err(error) = &ran {
         eprintln!("error: {error:#}");
-        tally.fail("setting up");
+        report.tally.fail(if proc::interrupted() {
+            "interrupted"
+        } else {
+            "setting up"
+        });
     }
-    for failure in tally.failures() {
-        println!("failed: {failure}");
+    Ok(report.close())
+}
+
+fn all(with_python: bool, report: &mut Report) -> Result<()> {
+    report.timed("packages", provision::ensure)?;
+    report.timed("fixtures", fixtures::ensure)?;
+    if with_python {
+        report.timed("Python environment", python::ensure)?;
     }
-    println!("took {} s", begun.elapsed().as_secs());
-    println!("{} passed, {} failed", tally.passed(), tally.failed());
-    Ok(tally.failed() == 0)
+    let format = cargo_command(&["fmt", "--all", "--check"]);
+    alone(step("format", format), report)?;
+    let built = report.timed("build", binaries::build)?;
+    report.tally.check("build", built.is_some());
+    let Some(built) = built else {
+        return pool::run(VecDeque::new(), checks(), 1, report);
+    };
+    let fuse = fuse();
+    let tidy = report.timed("tidy", || crate::tidy::run(Some(&fuse)))?;
+    report.tally.check("tidy", tidy);
+    let server = report.timed("PostgreSQL", Postgres::start)?;
+    let mut jobs = rust_tests(&built, &server)?;
+    if with_python {
+        let command = with_services(python::tests(&python::folder()), &server);
+        jobs.insert(1, tests("Python tests", command, 1));
+    }
+    let mut chain = checks();
+    let documented = ["test", "--workspace", "--doc", "--locked", "--no-fail-fast"];
+    let documented = with_services(in_the_background(&documented), &server);
+    chain.push_front(tests("documentation's tests", documented, 1));
+    pool::run(jobs.into(), chain, slots(), report)
 }
 
-fn all(tally: &mut Tally) -> Result<()> {
-    provision::ensure()?;
-    fixtures::ensure()?;
-    let venv = python::ensure()?;
-    checks(tally)?;
-    let server = Postgres::start()?;
-    rust_tests(&["--workspace"], &server, tally)?;
-    let tests = with_services(python::tests(&venv), &server);
-    counted(tally, "Python tests", tests)
-}
-
-fn fast(tally: &mut Tally) -> Result<()> {
-    provision::ensure()?;
-    fixtures::ensure()?;
-    checks(tally)?;
-    rust_tests(&["--workspace"], &Postgres::start()?, tally)
-}
-
-fn only(arguments: &[&str], tally: &mut Tally) -> Result<()> {
-    provision::ensure()?;
-    fixtures::ensure()?;
-    rust_tests(arguments, &Postgres::start()?, tally)
+fn only(arguments: &[&str], report: &mut Report) -> Result<()> {
+    report.timed("packages", provision::ensure)?;
+    report.timed("fixtures", fixtures::ensure)?;
+    let server = report.timed("PostgreSQL", Postgres::start)?;
+    let mut command = cargo_command(&["test", "--locked", "--no-fail-fast"]);
+    command.args(arguments);
+    followed("Rust tests", with_services(command, &server), report)
 }
 
 /// Keeps the services up until it is interrupted, for whoever runs single tests by hand.
@@ -80,8 +106,8 @@ fn services() -> Result<bool> {
     Ok(true)
 }
 
-fn checks(tally: &mut Tally) -> Result<()> {
-    check(tally, "format", cargo_command(&["fmt", "--all", "--check"]))?;
+/// What the compiler and others say of the code, one after the other, since cargo builds one thing at a time.
+fn checks() -> VecDeque<Job> {
     let lint = [
         "clippy",
         "--workspace",
@@ -92,37 +118,68 @@ fn checks(tally: &mut Tally) -> Result<()> {
         "-D",
         "warnings",
     ];
-    check(tally, "clippy", cargo_command(&lint))?;
-    check(
-        tally,
-        "build",
-        cargo_command(&["build", "--workspace", "--locked", "--quiet"]),
-    )?;
-    let mut documents = cargo_command(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
+    let mut documents =
+        in_the_background(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
     documents.env("RUSTDOCFLAGS", "-D warnings");
-    check(tally, "documents", documents)?;
-    heading("tidy");
-    tally.check("tidy", crate::tidy::run()?);
+    let mut checks = VecDeque::from([
+        step("clippy", in_the_background(&lint)),
+        step("documents", documents),
+    ]);
     if provision::succeeds("cargo", &["deny", "--version"]) {
         let deny = ["deny", "check", "licenses", "bans", "sources"];
-        check(tally, "dependencies", cargo_command(&deny))?;
+        checks.push_back(step("dependencies", in_the_background(&deny)));
     } else {
         println!("== dependencies: not checked, cargo-deny is not installed");
     }
-    Ok(())
+    checks
 }
 
-fn rust_tests(arguments: &[&str], server: &Postgres, tally: &mut Tally) -> Result<()> {
-    let mut command = cargo_command(&["test", "--locked", "--no-fail-fast"]);
-    command.args(arguments);
-    counted(tally, "Rust tests", with_services(command, server))
+/// A cargo command that takes what others leave of the machine.
+fn in_the_background(arguments: &[&str]) -> Command {
+    let cargo = cargo_command(arguments);
+    let mut command = Command::new("nice");
+    command
+        .args(["-n", "10"])
+        .arg(cargo.get_program())
+        .args(cargo.get_args())
+        .current_dir(root());
+    command
+}
+
+/// The test programs in the order in which they begin: those that take long first, so that none of them is left at the end.
+fn rust_tests(built: &[Binary], server: &Postgres) -> Result<Vec<Job>> {
+    let place = |binary: &&Binary| {
+        FIRST
+            .iter()
+            .position(|(name, _)| *name == binary.name)
+            .unwrap_or(FIRST.len())
+    };
+    let mut ordered: Vec<&Binary> = built.iter().collect();
+    ordered.sort_by_key(place);
+    ordered
+        .into_iter()
+        .map(|binary| {
+            let weight = FIRST.get(place(&binary)).map_or(1, |(_, weight)| *weight);
+            let command = with_services(binary.command()?, server);
+            Ok(tests(&binary.name, command, weight))
+        })
+        .collect()
+}
+
+/// How many tests run at once: most of them wait.
+fn slots() -> usize {
+    2 * std::thread::available_parallelism().map_or(2, usize::from)
+}
+
+fn fuse() -> PathBuf {
+    target_dir().join("debug/fuse")
 }
 
 fn with_services(mut command: Command, server: &Postgres) -> Command {
     command.env("FUSE_TEST_POSTGRES", server.url());
     command.env("FUSE_TEST_VENV", python::folder());
     command.env("FISK_TEST_FIXTURES", fixtures::folder());
-    command.env("FUSE_TEST_BIN", target_dir().join("debug/fuse"));
+    command.env("FUSE_TEST_BIN", fuse());
     command.env("FISK_TEST_BIN", target_dir().join("debug/fisk"));
     // What a person's shell points the CLI at is no part of a test.
     for name in [
@@ -138,48 +195,48 @@ fn with_services(mut command: Command, server: &Postgres) -> Command {
 }
 
 /// A step that passes or fails as one.
-fn check(tally: &mut Tally, name: &'static str, mut command: Command) -> Result<()> {
-    heading(name);
-    let begun = Instant::now();
-    let outcome = proc::run(&mut command, LIMIT);
-    let well = settle(name, outcome)?.is_some_and(|status| status.success());
-    println!(
-        "   {} after {} s",
-        if well { "ok" } else { "failed" },
-        begun.elapsed().as_secs()
-    );
-    tally.check(name, well);
-    Ok(())
+fn step(name: &str, command: Command) -> Job {
+    Job {
+        name: name.to_owned(),
+        command,
+        weight: 1,
+        counts: Counts::AsOne,
+        limit: LIMIT,
+    }
 }
 
-/// A step that runs tests and says how many.
-fn counted(tally: &mut Tally, name: &'static str, mut command: Command) -> Result<()> {
-    heading(name);
+/// A step that tells how many tests passed and failed.
+fn tests(name: &str, command: Command, weight: usize) -> Job {
+    Job {
+        weight,
+        counts: Counts::ItsTests,
+        ..step(name, command)
+    }
+}
+
+fn alone(job: Job, report: &mut Report) -> Result<()> {
+    pool::run(VecDeque::from([job]), VecDeque::new(), 1, report)
+}
+
+/// Runs tests with their output on this terminal as it comes.
+fn followed(name: &str, mut command: Command, report: &mut Report) -> Result<()> {
+    let tally = &mut report.tally;
     let failed_before = tally.failed();
-    let outcome = proc::run_lines(&mut command, LIMIT, |line| {
+    let ended = proc::run_lines(&mut command, LIMIT, |line| {
         println!("{line}");
-        tally.line(line);
+        tally.line(name, line);
     });
-    let well = settle(name, outcome)?.is_some_and(|status| status.success());
+    let well = match ended {
+        Ok(status) => status.success(),
+        Err(error) if proc::interrupted() => return Err(error),
+        Err(error) => {
+            eprintln!("{name}: {error:#}");
+            false
+        }
+    };
     // A runner that broke before it counted is a failure too.
     if !well && tally.failed() == failed_before {
         tally.fail(name);
     }
     Ok(())
-}
-
-/// A step over its limit fails alone; an interruption ends the run.
-fn settle(name: &str, outcome: Result<ExitStatus>) -> Result<Option<ExitStatus>> {
-    match outcome {
-        Ok(status) => Ok(Some(status)),
-        Err(error) if proc::interrupted() => Err(error),
-        Err(error) => {
-            eprintln!("{name}: {error:#}");
-            Ok(None)
-        }
-    }
-}
-
-fn heading(name: &str) {
-    println!("== {name}");
 }

@@ -24,23 +24,27 @@ impl Tally {
         self.failures.push(name.to_owned());
     }
 
-    /// Reads a line of a test runner's output: a closing line adds to the sums, a failed test's line to the names.
-    pub fn line(&mut self, line: &str) {
+    /// Reads a line of what the runner `of` wrote: a closing line adds to the sums, a failed test's line to the names. True
+    /// for a closing line.
+    pub fn line(&mut self, of: &str, line: &str) -> bool {
         if let Some(rest) = line.strip_prefix("test result: ") {
             self.add(rest);
+            return true;
         } else if let Some(name) = line
             .strip_prefix("test ")
             .and_then(|rest| rest.strip_suffix(" ... FAILED"))
         {
-            self.failures.push(name.to_owned());
+            self.failures.push(format!("{of}: {name}"));
         } else if let Some(name) = line
             .strip_prefix("FAILED ")
             .or_else(|| line.strip_prefix("ERROR "))
         {
-            self.failures.push(name.to_owned());
+            self.failures.push(format!("{of}: {name}"));
         } else if line.contains(" in ") && is_pytest(line) {
             self.add(line.rsplit_once(" in ").map_or(line, |(counts, _)| counts));
+            return true;
         }
+        false
     }
 
     fn add(&mut self, counts: &str) {
@@ -93,7 +97,7 @@ mod tests {
     fn of(lines: &[&str]) -> (u64, u64) {
         let mut tally = Tally::default();
         for line in lines {
-            tally.line(line);
+            tally.line("suite", line);
         }
         (tally.passed(), tally.failed())
     }
@@ -126,8 +130,8 @@ mod tests {
     fn a_failed_check_is_named() {
         let mut tally = Tally::default();
         tally.check("clippy", false);
-        tally.line("test a::b ... FAILED");
-        assert_eq!(tally.failures(), ["clippy", "a::b"]);
+        tally.line("suite", "test a::b ... FAILED");
+        assert_eq!(tally.failures(), ["clippy", "suite: a::b"]);
         assert_eq!(tally.failed(), 1);
     }
 }

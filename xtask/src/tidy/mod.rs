@@ -28,8 +28,8 @@ impl File {
     }
 }
 
-/// Prints every finding; true when there is none.
-pub fn run() -> Result<bool> {
+/// Prints every finding; true when there is none. `built` is a `fuse` of this state of the tree, where there is one.
+pub fn run(built: Option<&Path>) -> Result<bool> {
     let files = tree()?;
     let mut findings = Vec::new();
     let specification =
@@ -43,7 +43,7 @@ pub fn run() -> Result<bool> {
         findings.extend(sources::findings(file));
     }
     findings.extend(documents::findings(&files));
-    findings.extend(generated::differences());
+    findings.extend(generated::differences(built));
     for finding in &findings {
         println!("{finding}");
     }
