@@ -1,24 +1,24 @@
 //! Which programs may run without a person, and which carry others.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Allowlist mode, and which programs gates look behind.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExecAllow {
     /// What happens to a program that is not listed; `ask` where it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "ExecDefault", extend("default" = "ask")))]
     pub default: Option<ExecDefault>,
     /// Programs that may run: a basename, or an absolute path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub allow: Option<Vec<String>>,
     /// Basenames of more programs that run the program among their operands, 1 to 64. Where neither `allow` nor `default` stands
     /// beside them there is no allowlist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub carriers: Option<Vec<String>>,
 }
@@ -28,6 +28,28 @@ impl ExecAllow {
     #[must_use]
     pub fn lists(&self) -> bool {
         self.allow.is_some() || self.default.is_some() || self.carriers.is_none()
+    }
+}
+
+/// An allowlist is shown with what it holds where members were left out.
+impl Serialize for ExecAllow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            default: Option<ExecDefault>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            allow: Option<&'a [String]>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            carriers: Option<&'a [String]>,
+        }
+        let lists = self.lists();
+        Shown {
+            default: lists.then(|| self.default.unwrap_or_default()),
+            allow: lists.then(|| self.allow.as_deref().unwrap_or_default()),
+            carriers: self.carriers.as_deref(),
+        }
+        .serialize(serializer)
     }
 }
 
