@@ -208,12 +208,25 @@ async fn stopped(data: PathBuf) {
     drop(guest);
 }
 
+fn is_stopped(pid: nix::unistd::Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    // The state follows the name, which may hold anything but ends at the last parenthesis.
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|rest| rest.starts_with('T'))
+}
+
 async fn silent(data: PathBuf) {
     drop(create(&data, "silent").await);
     let (meta, _, pid) = noted(&data, "silent");
     let pid = nix::unistd::Pid::from_raw(pid);
     let signal = |signal| nix::sys::signal::kill(pid, signal).expect("a signal");
     signal(nix::sys::signal::Signal::SIGSTOP);
+    // On a busy machine it may still answer until the signal has reached it.
+    let begun = Instant::now();
+    while !is_stopped(pid) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it never stops");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     // It does not answer, and it is not gone.
     let error = sandbox(&data).adopt(&id("silent")).await.err();
     assert!(matches!(error, Some(BackendError::Call(_))), "{error:?}");
