@@ -226,7 +226,7 @@ async fn connect(url: &str) -> Result<(Db, Option<Single>), OpenError> {
         return Err(OpenError::Url);
     }
     make_private(path)?;
-    let single = Single::take(std::path::Path::new(path))?;
+    let single = Single::take(std::path::Path::new(path)).await?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fuse_e2e::{Server, both, until};
+use fuse_e2e::{Server, Settings, both, until};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -229,8 +229,13 @@ async fn request_ids_are_taken_over_or_made(server: &Server) {
         made.dedup();
         assert_eq!(made.len(), 5, "each is new");
     }
+    // A call that went well and quickly has a line for those alone who ask for it.
+    let talking = Settings::default().with("RUST_LOG", "info,fuse_orchestrator=debug");
+    let server = Server::with(server.data().store(), talking);
     let id = "find-me-in-the-log-please";
-    api.with_header("X-Request-ID", id)
+    server
+        .api()
+        .with_header("X-Request-ID", id)
         .get("/v1/environments/fuse-none")
         .await
         .refused(404, "not_found");
