@@ -5,10 +5,8 @@ use serde_json::{Value, json};
 
 each_store!(
     an_action_under_way_at_the_kill_is_settled_as_in_doubt,
-    an_action_approved_while_its_server_was_away_runs_after_the_restart,
     a_graceful_stop_does_not_wait_for_commands,
     a_create_that_was_cut_off_leaves_nothing,
-    a_destroy_that_was_cut_off_is_finished,
     grants_survive_a_restart_also_where_content_is_sealed,
 );
 
@@ -61,7 +59,10 @@ async fn an_action_under_way_at_the_kill_is_settled_as_in_doubt(store: Store) {
 }
 
 // check: GATE-27, STORE-5
-async fn an_action_approved_while_its_server_was_away_runs_after_the_restart(store: Store) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_action_approved_while_its_server_was_away_runs_after_the_restart() {
+    // Two servers share one database, so it is PostgreSQL.
+    let store = Store::Postgres;
     let server = Server::start(store);
     let env = server.env(block()).await;
     let other = server.elsewhere();
@@ -233,7 +234,10 @@ async fn a_create_that_was_cut_off_leaves_nothing(store: Store) {
 }
 
 // check: ENV-5, INV-8
-async fn a_destroy_that_was_cut_off_is_finished(store: Store) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_destroy_that_was_cut_off_is_finished() {
+    // Two servers share one database, so it is PostgreSQL.
+    let store = Store::Postgres;
     let server = Server::start(store);
     let other = server.elsewhere();
     let env = server.env(block()).await;
