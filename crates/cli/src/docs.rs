@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::failure::{Done, Failure};
 use crate::output;
 
@@ -22,23 +21,24 @@ pub struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub fn completions(args: &CompletionsArgs) -> Done {
+/// The completions of `program` for a shell.
+pub fn completions(args: &CompletionsArgs, mut program: Command) -> Done {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "fuse", &mut text);
+    clap_complete::generate(args.shell, &mut program, "fuse", &mut text);
     output::data(&String::from_utf8_lossy(&text))?;
     Ok(0)
 }
 
-pub fn man(args: &ManArgs) -> Done {
-    let command = Cli::command();
+/// The manual pages of `program`.
+pub fn man(args: &ManArgs, program: Command) -> Done {
     if let Some(dir) = &args.dir {
         let failed = |error: std::io::Error| Failure::said(format!("{}: {error}", dir.display()));
         std::fs::create_dir_all(dir).map_err(failed)?;
-        clap_mangen::generate_to(command, dir).map_err(failed)?;
+        clap_mangen::generate_to(program, dir).map_err(failed)?;
         return Ok(0);
     }
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).render(&mut text)?;
+    clap_mangen::Man::new(program).render(&mut text)?;
     output::data(&String::from_utf8_lossy(&text))?;
     Ok(0)
 }

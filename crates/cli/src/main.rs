@@ -2,6 +2,7 @@
 
 mod apikeys;
 mod args;
+mod commands;
 mod connect;
 mod context;
 mod docs;
@@ -9,6 +10,7 @@ mod environment;
 mod failure;
 mod fusefile;
 mod hitl;
+mod input;
 mod output;
 mod pager;
 mod progress;
@@ -18,9 +20,9 @@ mod time;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
-use crate::args::{Cli, Command};
+use crate::commands::{Cli, Command};
 use crate::failure::{Done, Failure};
 
 /// A server answers thousands of small calls a second, each with dozens of short-lived allocations, from several threads.
@@ -43,7 +45,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            failure.print();
+            output::failure(&failure);
             ExitCode::from(failure.code())
         }
     }
@@ -57,8 +59,8 @@ fn run(cli: Cli) -> Done {
         Command::Init(args) => fusefile::init(&args),
         Command::Validate(args) => fusefile::validate(&args, &face),
         Command::Compile(args) => fusefile::compile(&args),
-        Command::Completions(args) => docs::completions(&args),
-        Command::Man(args) => docs::man(&args),
+        Command::Completions(args) => docs::completions(&args, Cli::command()),
+        Command::Man(args) => docs::man(&args, Cli::command()),
         Command::Openapi => docs::openapi(),
         Command::Schema => docs::schema(),
         Command::Connect(args) => wait_for(connect::connect(args)),

@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use fuse_terminal::{ColourChoice, is_dangerous};
+use fuse_client::Error;
+use fuse_terminal::{ColourChoice, Style, is_dangerous, strip};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -72,6 +73,67 @@ pub fn colour() -> ColourChoice {
 pub fn screen() -> Option<(usize, usize)> {
     let (columns, rows) = terminal_size::terminal_size_of(io::stdout())?;
     Some((usize::from(columns.0).max(20), usize::from(rows.0).max(5)))
+}
+
+/// Says on standard error why a command failed.
+pub fn failure(failure: &Failure) {
+    match failure {
+        Failure::Usage(text) | Failure::Said(text) => error(text),
+        Failure::Silent | Failure::Closed => {}
+        Failure::Client(failed) => client(failed),
+    }
+}
+
+/// `error: …` in one line.
+pub fn error(text: &str) {
+    let mark = ColourChoice::of_process(stderr_is_terminal())
+        .paint(Style::Red, "error:")
+        .into_owned();
+    note(&format!("{mark} {}", strip(text)));
+}
+
+fn client(failed: &Error) {
+    match failed {
+        // The words that the agent's side of the contract names.
+        Error::InterventionRejected { reason, .. } => note(&format!("rejected: {}", strip(reason))),
+        Error::Api {
+            message,
+            details,
+            request_id,
+            ..
+        } => {
+            error(message);
+            for (name, value) in details {
+                note(&format!("  {}: {}", strip(name), strip(value)));
+            }
+            if let Some(id) = request_id {
+                note(&format!("  request: {}", strip(id)));
+            }
+        }
+        Error::Locked {
+            intervention_id,
+            kind,
+            message,
+        } => {
+            error(message);
+            note(&format!("  {}: {intervention_id}", strip(kind)));
+        }
+        Error::Transport { source, .. } => {
+            let mut text = failed.to_string();
+            let mut cause = std::error::Error::source(failed);
+            while let Some(inner) = cause {
+                text = format!("{text}: {inner}");
+                cause = inner.source();
+            }
+            error(&text);
+            if !source.is_connect() {
+                note(
+                    "  the server was reached: it is not known whether it did what it was asked to",
+                );
+            }
+        }
+        other => error(&other.to_string()),
+    }
 }
 
 #[cfg(test)]

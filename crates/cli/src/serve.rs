@@ -11,8 +11,8 @@ use fuse_orchestrator::RunError;
 use fuse_orchestrator::config::{Config, ConfigError, Flags, Secret, fresh_key, load_or_create};
 
 use crate::context::{self, Context};
-use crate::failure::{self, Done, Failure};
-use crate::output::note;
+use crate::failure::{Done, Failure};
+use crate::output::{self, note};
 
 /// The context that `fuse dev` saves.
 const CONTEXT: &str = "dev";
@@ -138,7 +138,7 @@ fn say(error: &RunError) -> u8 {
         }
         cause = inner.source();
     }
-    failure::error(&text);
+    output::error(&text);
     error.exit_code()
 }
 

@@ -8,10 +8,7 @@ use fuse_api::keys::ActorLabel;
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 
-use crate::environments::Environments;
 use crate::error::Error;
-use crate::interventions::Interventions;
-use crate::keys::ApiKeys;
 
 /// A connection to an orchestrator. Copies share it and are cheap.
 #[derive(Clone)]
@@ -69,21 +66,6 @@ impl Client {
         Self::builder(get("FUSE_URL")?)
             .token(get("FUSE_TOKEN")?)
             .build()
-    }
-
-    /// Calls about environments.
-    pub fn environments(&self) -> Environments<'_> {
-        Environments { client: self }
-    }
-
-    /// Calls about interventions.
-    pub fn interventions(&self) -> Interventions<'_> {
-        Interventions { client: self }
-    }
-
-    /// Calls about API keys.
-    pub fn api_keys(&self) -> ApiKeys<'_> {
-        ApiKeys { client: self }
     }
 
     /// A copy whose calls name the actor that they are made for. This one stays as it is.

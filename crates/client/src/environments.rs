@@ -40,6 +40,13 @@ pub struct EnvironmentFilter {
     pub cursor: Option<String>,
 }
 
+impl Client {
+    /// Calls about environments.
+    pub fn environments(&self) -> Environments<'_> {
+        Environments { client: self }
+    }
+}
+
 impl<'a> Environments<'a> {
     /// Creates an environment and waits until it runs, its build steps done.
     ///

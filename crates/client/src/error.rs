@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use fuse_api::error::{ErrorBody, ErrorCode, Reason};
 use fuse_api::ids::{IdError, InterventionId};
 use fuse_api::intervention::Intervention;
+use reqwest::StatusCode;
 use thiserror::Error;
-
-use crate::transport::Answer;
 
 /// Why a call did not do what it was asked to.
 #[derive(Debug, Error)]
@@ -139,16 +138,16 @@ impl Error {
         }
     }
 
-    /// The failure that an answer tells.
-    pub(crate) fn of(answer: &Answer) -> Self {
-        let status = answer.status.as_u16();
-        let Ok(ErrorBody { error }) = serde_json::from_slice(&answer.body) else {
+    /// The failure that an answer's status and body tell.
+    pub(crate) fn of(answered: StatusCode, request_id: Option<String>, body: &[u8]) -> Self {
+        let status = answered.as_u16();
+        let Ok(ErrorBody { error }) = serde_json::from_slice(body) else {
             return Self::Api {
                 status,
                 code: None,
-                message: format!("HTTP {} without an explanation", answer.status),
+                message: format!("HTTP {answered} without an explanation"),
                 details: BTreeMap::new(),
-                request_id: answer.request_id.clone(),
+                request_id,
             };
         };
         if error.code == ErrorCode::Locked
@@ -166,7 +165,7 @@ impl Error {
             code: Some(error.code),
             message: error.message,
             details: error.details,
-            request_id: answer.request_id.clone(),
+            request_id,
         }
     }
 }

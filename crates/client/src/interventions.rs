@@ -51,6 +51,13 @@ pub struct InterventionFilter {
     pub cursor: Option<String>,
 }
 
+impl Client {
+    /// Calls about interventions.
+    pub fn interventions(&self) -> Interventions<'_> {
+        Interventions { client: self }
+    }
+}
+
 impl Interventions<'_> {
     /// Reads an intervention as it stands.
     ///

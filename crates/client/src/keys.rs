@@ -13,6 +13,13 @@ pub struct ApiKeys<'a> {
     pub(crate) client: &'a Client,
 }
 
+impl Client {
+    /// Calls about API keys.
+    pub fn api_keys(&self) -> ApiKeys<'_> {
+        ApiKeys { client: self }
+    }
+}
+
 impl ApiKeys<'_> {
     /// Makes a key. Its secret is in the answer, this once.
     ///

@@ -89,7 +89,7 @@ pub(crate) struct Answer {
 impl Answer {
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         if !self.status.is_success() {
-            return Err(Error::of(self));
+            return Err(self.failure());
         }
         serde_json::from_slice(&self.body).map_err(|error| Error::Protocol(error.to_string()))
     }
@@ -98,8 +98,12 @@ impl Answer {
         if self.status.is_success() {
             Ok(())
         } else {
-            Err(Error::of(self))
+            Err(self.failure())
         }
+    }
+
+    fn failure(&self) -> Error {
+        Error::of(self.status, self.request_id.clone(), &self.body)
     }
 }
 
@@ -155,11 +159,7 @@ impl Client {
         let status = response.status();
         let request_id = request_id(&response);
         let body = response.bytes().await.unwrap_or_default();
-        Err(Error::of(&Answer {
-            status,
-            request_id,
-            body,
-        }))
+        Err(Error::of(status, request_id, &body))
     }
 
     fn request(&self, call: &Call) -> Result<(reqwest::RequestBuilder, String), Error> {

@@ -9,6 +9,7 @@ use fuse_terminal::strip;
 
 use crate::args::{Face, pair, seconds};
 use crate::failure::{Done, Failure};
+use crate::input::text;
 use crate::output;
 use crate::progress::Progress;
 
@@ -71,7 +72,7 @@ fn request(args: CreateArgs) -> Result<CreateEnvironment, Failure> {
     let mut request = match &args.file {
         None => CreateEnvironment::default(),
         Some(path) => {
-            let text = crate::fusefile::text(path)?;
+            let text = text(path)?;
             // It may hold secrets, so the complaint does not quote it.
             serde_json::from_str(&text).map_err(|error| {
                 let (line, column) = (error.line(), error.column());

@@ -43,7 +43,7 @@ pub async fn watch(client: &Client, args: WatchArgs, face: &Face) -> Done {
             }
             Err(error) if passing(&error) => {
                 if !std::mem::replace(&mut away, true) {
-                    Failure::from(error).print();
+                    output::failure(&Failure::from(error));
                     note("still watching");
                 }
             }
