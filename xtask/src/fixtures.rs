@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{proc, root, target_dir};
+use crate::proc;
+use crate::workspace::{root, target_dir};
 
 /// A cold build of the largest one downloads and compiles some hundred packages.
 const LIMIT: Duration = Duration::from_secs(15 * 60);

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{cargo_command, proc, root};
+use crate::proc;
+use crate::workspace::{cargo_command, root};
 
 /// The checked-in file, and the subcommand of `fuse` that prints it.
 const FILES: [(&str, &str); 2] = [

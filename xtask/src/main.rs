@@ -6,11 +6,13 @@ mod generated;
 mod proc;
 mod test;
 mod tidy;
+mod workspace;
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
+
+use crate::workspace::{cargo_command, target_dir};
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
@@ -65,25 +67,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The root of the workspace.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or_else(|| Path::new("."))
-}
-
-/// A cargo command at the root of the workspace.
-pub fn cargo_command(args: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(args).current_dir(root());
-    command
-}
-
-/// Where cargo puts what it builds.
-pub fn target_dir() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn cargo(args: &[&str]) -> Result<bool> {

@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use self::person::Person;
-use self::stage::Stage;
-use crate::{cargo_command, proc};
+use self::stage::{ENVIRONMENT, Stage};
+use crate::proc;
+use crate::workspace::cargo_command;
 
-const ENVIRONMENT: &str = "fuse-demo";
 const APP: &str = "/workspace/app";
 const ORIGIN: &str = "/workspace/origin.git";
 /// A person at the keyboard may change their mind that often.

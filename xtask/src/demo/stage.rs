@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 
-use super::ENVIRONMENT;
 use crate::proc::{self, Service};
-use crate::{root, target_dir};
+use crate::workspace::{root, target_dir};
 
+/// The environment of the story.
+pub const ENVIRONMENT: &str = "fuse-demo";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any deadline of the story.
 const END: Duration = Duration::from_secs(15 * 60);

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::{cargo_command, proc};
+use crate::proc;
+use crate::workspace::{cargo_command, without_own_package};
 
 /// What builds every library, program, example and test of the workspace, once, and tells what came out.
 const BUILD: [&str; 6] = [
@@ -29,10 +31,10 @@ pub struct Binary {
 }
 
 /// Builds them all; none where the build failed, which has said why.
-pub fn build() -> Result<Option<Vec<Binary>>> {
+pub fn build(limit: Duration) -> Result<Option<Vec<Binary>>> {
     let mut build = cargo_command(&BUILD);
     let mut binaries = Vec::new();
-    let status = proc::run_lines(&mut build, super::LIMIT, |line| {
+    let status = proc::run_lines(&mut build, limit, |line| {
         binaries.extend(binary(line));
     })?;
     binaries.sort_by(|one, other| one.name.cmp(&other.name));
@@ -78,15 +80,7 @@ impl Binary {
         let folder = self.manifest.parent().context("a manifest in a folder")?;
         let mut command = Command::new(&self.program);
         command.current_dir(folder);
-        // Those of this task's own package are not the test's.
-        for (name, _) in std::env::vars_os() {
-            if name
-                .to_str()
-                .is_some_and(|name| name.starts_with("CARGO_PKG_"))
-            {
-                command.env_remove(name);
-            }
-        }
+        without_own_package(&mut command);
         command
             .env("CARGO_MANIFEST_DIR", folder)
             .env("CARGO_MANIFEST_PATH", &self.manifest)

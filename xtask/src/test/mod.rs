@@ -22,7 +22,8 @@ use self::binaries::Binary;
 use self::pool::{Counts, Job};
 use self::postgres::Postgres;
 use self::report::Report;
-use crate::{cargo_command, fixtures, proc, root, target_dir};
+use crate::workspace::{cargo_command, root, target_dir, without_own_package};
+use crate::{fixtures, proc};
 
 /// The longest that a step may take: ten times what the longest of them takes on two idle cores.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -61,7 +62,7 @@ fn all(with_python: bool, report: &mut Report) -> Result<()> {
     }
     let format = cargo_command(&["fmt", "--all", "--check"]);
     alone(step("format", format), report)?;
-    let built = report.timed("build", binaries::build)?;
+    let built = report.timed("build", || binaries::build(LIMIT))?;
     report.tally.check("build", built.is_some());
     let Some(built) = built else {
         return pool::run(VecDeque::new(), checks(), 1, report);
@@ -143,6 +144,7 @@ fn in_the_background(arguments: &[&str]) -> Command {
         .arg(cargo.get_program())
         .args(cargo.get_args())
         .current_dir(root());
+    without_own_package(&mut command);
     command
 }
 

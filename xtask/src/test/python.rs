@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{proc, root, target_dir};
+use crate::proc;
+use crate::workspace::{root, target_dir};
 
 /// Exact versions of everything that is installed.
 const REQUIREMENTS: &str = "tests/python/requirements.txt";

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use super::File;
+use super::file::File;
 
 const ERRORS: (&str, &str) = ("crates/api/src/error.rs", "docs/errors.md");
 const VARIABLES: &str = "docs/configuration.md";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::File;
+use super::file::File;
 
 /// A crate, and the workspace crates that it may depend on, in tests too.
 const ALLOWED: [(&str, &[&str]); 21] = [

@@ -1,6 +1,8 @@
 //! The house rules, checked: `cargo xtask tidy`. Each finding is `FILE:LINE: what is wrong`.
 
+mod circles;
 mod documents;
+mod file;
 mod layers;
 mod lexer;
 mod rules;
@@ -11,22 +13,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::{generated, proc, root};
-
-/// A text file of the tree: its path from the root, and what is in it.
-pub struct File {
-    path: String,
-    text: String,
-}
-
-impl File {
-    fn extension(&self) -> &str {
-        Path::new(&self.path)
-            .extension()
-            .and_then(|extension| extension.to_str())
-            .unwrap_or_default()
-    }
-}
+use self::file::File;
+use crate::workspace::{cargo_command, root};
+use crate::{generated, proc};
 
 /// Prints every finding; true when there is none. `built` is a `fuse` of this state of the tree, where there is one.
 pub fn run(built: Option<&Path>) -> Result<bool> {
@@ -42,6 +31,7 @@ pub fn run(built: Option<&Path>) -> Result<bool> {
     for file in &files {
         findings.extend(sources::findings(file));
     }
+    findings.extend(circles::findings(&files));
     findings.extend(documents::findings(&files));
     findings.extend(generated::differences(built));
     for finding in &findings {
@@ -78,7 +68,7 @@ fn tree() -> Result<Vec<File>> {
 }
 
 fn metadata() -> Result<serde_json::Value> {
-    let text = proc::capture(&mut crate::cargo_command(&[
+    let text = proc::capture(&mut cargo_command(&[
         "metadata",
         "--no-deps",
         "--format-version",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::File;
+use super::file::File;
 
 const SPECIFICATION: &str = "SPECIFICATION.md";
 // Put together, so that this file is no check itself.

@@ -1,6 +1,6 @@
 //! What a single source file must not be or hold.
 
-use super::File;
+use super::file::File;
 use super::lexer::code_only;
 use super::rules::is_of_tests;
 
