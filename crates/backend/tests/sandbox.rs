@@ -100,6 +100,19 @@ fn as_user() -> std::io::Result<bool> {
     Ok(status.success())
 }
 
+/// How much stays in the folder of environments. A sandbox sweeps behind the scenes when it is opened, and may still be at
+/// pieces of the last removal.
+fn left_behind(environments: &Path) -> usize {
+    let begun = Instant::now();
+    loop {
+        let left = std::fs::read_dir(environments).map_or(0, Iterator::count);
+        if left == 0 || begun.elapsed() > Duration::from_secs(20) {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Runs the cases whose names contain what was asked for; answers how many failed.
 fn run(runtime: &tokio::runtime::Runtime, user: &str, data: &Path) -> usize {
     let filter: Vec<String> = std::env::args()
@@ -141,7 +154,7 @@ fn run(runtime: &tokio::runtime::Runtime, user: &str, data: &Path) -> usize {
             started.elapsed().as_millis()
         );
     }
-    let left = std::fs::read_dir(data.join("environments")).map_or(0, Iterator::count);
+    let left = left_behind(&data.join("environments"));
     if failed == 0 && left > 0 {
         println!("{user} left {left} environments behind");
         ran += 1;
