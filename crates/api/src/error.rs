@@ -17,8 +17,10 @@ pub enum ErrorCode {
     Forbidden,
     /// 404: there is no such thing within the credential's reach.
     NotFound,
-    /// 404: there is no such route.
+    /// 404: there is no such path.
     RouteNotFound,
+    /// 405: the path is known and does not take this method; the header `Allow` names those that it takes.
+    MethodNotAllowed,
     /// 409: the thing is not in a state that allows this.
     Conflict,
     /// 413: the body or a part of it is too large.
@@ -43,6 +45,7 @@ impl ErrorCode {
             Self::Forbidden => "forbidden",
             Self::NotFound => "not_found",
             Self::RouteNotFound => "route_not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
             Self::Conflict => "conflict",
             Self::PayloadTooLarge => "payload_too_large",
             Self::Locked => "locked",

@@ -186,9 +186,33 @@ pub fn find(method: &str, path: &str, action: Option<&str>) -> Option<&'static R
         .find(|r| r.method == method && r.path == path && r.action == action)
 }
 
+/// The methods that a path takes, in order. What answers `GET` answers `HEAD` too.
+#[must_use]
+pub fn methods(path: &str) -> Vec<&'static str> {
+    let mut methods: Vec<_> = ROUTES
+        .iter()
+        .filter(|row| row.path == path)
+        .map(|row| row.method)
+        .collect();
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.sort_unstable();
+    methods.dedup();
+    methods
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // check: HTTP-17
+    #[test]
+    fn a_path_takes_the_methods_of_its_rows_and_head_beside_get() {
+        assert_eq!(methods("/v1/api-keys"), ["GET", "HEAD", "POST"]);
+        assert_eq!(methods("/v1/api-keys/{id}"), ["DELETE"]);
+        assert!(methods("/v1/none").is_empty());
+    }
 
     #[test]
     fn no_call_stands_in_the_table_twice() {

@@ -50,10 +50,17 @@ impl Failure {
         )
     }
 
-    /// There is no such path, or no such method on it.
+    /// There is no such path.
     #[must_use]
     pub fn no_route(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, ErrorCode::RouteNotFound, message)
+    }
+
+    /// The path is known and does not take this method.
+    #[must_use]
+    pub fn wrong_method(message: impl Into<String>) -> Self {
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        Self::new(status, ErrorCode::MethodNotAllowed, message)
     }
 
     /// A part that is needed does not answer.

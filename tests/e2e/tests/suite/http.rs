@@ -10,7 +10,8 @@ use tokio::net::TcpStream;
 both!(
     a_query_that_is_not_understood_is_refused,
     an_id_that_is_none_is_a_404,
-    an_unknown_route_or_method_is_a_404,
+    an_unknown_route_is_a_404,
+    another_method_on_a_known_path_is_a_405_that_names_those_it_takes,
     what_later_releases_serve_is_a_501,
     request_ids_are_taken_over_or_made,
     pages_show_everything_once,
@@ -108,7 +109,7 @@ async fn an_id_that_is_none_is_a_404(server: &Server) {
 }
 
 // check: HTTP-7
-async fn an_unknown_route_or_method_is_a_404(server: &Server) {
+async fn an_unknown_route_is_a_404(server: &Server) {
     let api = server.api();
     for path in [
         "/",
@@ -124,27 +125,53 @@ async fn an_unknown_route_or_method_is_a_404(server: &Server) {
         "/admin",
         "/%2e%2e",
     ] {
-        api.get(path).await.refused(404, "route_not_found");
+        for method in ["GET", "POST", "OPTIONS"] {
+            api.send(method, path, None)
+                .await
+                .refused(404, "route_not_found");
+        }
         api.anonymous()
             .get(path)
             .await
             .refused(404, "route_not_found");
     }
-    for (method, path) in [
-        ("PUT", "/v1/environments"),
-        ("PATCH", "/v1/environments/fuse-a"),
-        ("DELETE", "/v1/interventions"),
-        ("POST", "/health"),
-        ("POST", "/v1/hitl/audit"),
-        ("OPTIONS", "/v1/environments"),
-        ("BREW", "/v1/environments"),
+}
+
+// check: HTTP-17
+async fn another_method_on_a_known_path_is_a_405_that_names_those_it_takes(server: &Server) {
+    let api = server.api();
+    for (method, path, allowed) in [
+        ("PUT", "/v1/environments", "GET, HEAD, POST"),
+        (
+            "PATCH",
+            "/v1/environments/fuse-a",
+            "DELETE, GET, HEAD, POST",
+        ),
+        ("DELETE", "/v1/interventions", "GET, HEAD"),
+        ("POST", "/health", "GET, HEAD"),
+        ("POST", "/v1/hitl/audit", "GET, HEAD"),
+        ("GET", "/v1/api-keys/ak_1", "DELETE"),
+        ("HEAD", "/v1/api-keys/ak_1", "DELETE"),
+        ("OPTIONS", "/v1/environments", "GET, HEAD, POST"),
+        ("BREW", "/v1/environments", "GET, HEAD, POST"),
     ] {
-        api.send(method, path, None)
-            .await
-            .refused(404, "route_not_found");
+        for api in [&api, &api.anonymous()] {
+            let reply = api.send(method, path, Some(b"{}".to_vec())).await;
+            assert_eq!(reply.header("allow"), Some(allowed), "{method} {path}");
+            if method == "HEAD" {
+                assert_eq!((reply.status, reply.text.as_str()), (405, ""));
+            } else {
+                let error = reply.refused(405, "method_not_allowed");
+                let message = error["message"].as_str().unwrap_or_default();
+                assert!(message.contains(allowed), "{error}");
+            }
+        }
     }
     let head = api.send("HEAD", "/v1/environments", None).await;
     assert_eq!((head.status, head.text.as_str()), (200, ""));
+    assert_eq!(head.header("content-type"), Some("application/json"));
+    let stranger = api.anonymous().send("HEAD", "/v1/environments", None).await;
+    assert_eq!(stranger.status, 401);
 }
 
 // check: HTTP-9, ENV-10

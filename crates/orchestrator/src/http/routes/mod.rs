@@ -12,7 +12,8 @@ use super::call::pattern;
 use super::error::Failure;
 use super::{Answer, Site};
 use axum::extract::Request;
-use fuse_api::routes::ROUTES;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, header};
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -49,21 +50,18 @@ pub async fn unknown_path(request: Request) -> Answer {
     ))
 }
 
-/// No such method on a path that is there.
-pub async fn unknown_method(request: Request) -> Answer {
-    let path = pattern(&request);
+/// No such method on a path that is there. It is said before any credential is asked for: the document is public.
+pub async fn unknown_method(request: Request) -> Response {
+    let allowed = fuse_api::routes::methods(pattern(&request)).join(", ");
     let (parts, rest) = request.into_parts();
     body::drain(&parts.headers, rest).await;
-    let mut allowed: Vec<_> = ROUTES
-        .iter()
-        .filter(|row| row.path == path)
-        .map(|row| row.method)
-        .collect();
-    allowed.sort_unstable();
-    allowed.dedup();
-    Err(Failure::no_route(format!(
-        "{} is not served on this path; it takes {}",
-        parts.method.as_str().chars().take(32).collect::<String>(),
-        allowed.join(", ")
-    )))
+    let method: String = parts.method.as_str().chars().take(32).collect();
+    let failure = Failure::wrong_method(format!(
+        "{method} is not served on this path; it takes {allowed}"
+    ));
+    let mut response = failure.into_response();
+    if let Ok(allowed) = HeaderValue::from_str(&allowed) {
+        response.headers_mut().insert(header::ALLOW, allowed);
+    }
+    response
 }
