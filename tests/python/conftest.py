@@ -47,7 +47,7 @@ def server(tmp_path_factory):
     token = f"master-{secrets.token_hex(16)}"
     folder = tmp_path_factory.mktemp("fuse-data")
     # Nothing that the caller's shell points a server at may reach this one.
-    variables = {"PATH": os.environ["PATH"], "ORCH_AUTH_TOKEN": token}
+    variables = {"PATH": os.environ["PATH"], "ORCH_AUTH_TOKEN": token, "TOKEN_ENCRYPTION_KEY": secrets.token_hex(32)}
     process = subprocess.Popen(
         [binary(), "serve", "--listen", "127.0.0.1:0", "--data-dir", folder, "--database-url", f"sqlite:{folder}/fuse.db"],
         env=variables,

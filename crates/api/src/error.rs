@@ -84,6 +84,18 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason, in the order of declaration.
+    pub const ALL: [Self; 8] = [
+        Self::HitlDenied,
+        Self::EnvScope,
+        Self::MissingScope,
+        Self::MintEscalation,
+        Self::ActorMismatch,
+        Self::ActorNotAllowed,
+        Self::ActorRequired,
+        Self::SelfApproval,
+    ];
+
     /// The reason as it stands on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

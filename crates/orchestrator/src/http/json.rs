@@ -178,6 +178,33 @@ mod tests {
         assert!(told.starts_with("run: expected a command line"), "{told}");
     }
 
+    // check: HTTP-18
+    #[test]
+    fn a_whole_number_is_one_however_it_is_written() {
+        for (written, read) in [
+            ("60", 60),
+            ("60.0", 60),
+            ("6e1", 60),
+            ("0.0", 0),
+            ("-0.0", 0),
+        ] {
+            let body = format!(r#"{{"shell":"a","timeout_ms":{written}}}"#);
+            let body = required::<ExecRequest>(body.as_bytes()).expect(written);
+            assert_eq!(body.timeout_ms, Some(read), "{written}");
+        }
+        for broken in ["60.5", "-60.0", "1e19", "1e300"] {
+            let body = format!(r#"{{"shell":"a","timeout_ms":{broken}}}"#);
+            assert!(
+                required::<ExecRequest>(body.as_bytes()).is_err(),
+                "{broken}"
+            );
+        }
+        let block = br#"{"task_id":"a","hitl":{"timeout_seconds":60.0},"desktop":{"width":8e2,"height":600.0}}"#;
+        let body = required::<CreateEnvironment>(block).expect("whole numbers");
+        assert_eq!(body.hitl.map(|hitl| hitl.timeout_seconds), Some(60));
+        assert_eq!(body.desktop.map(|d| (d.width, d.height)), Some((800, 600)));
+    }
+
     #[tokio::test]
     async fn a_missing_field_is_named() {
         assert_eq!(message::<RaiseRequest>(b"{}").await, "kind: is required");

@@ -1,7 +1,8 @@
-//! An object is written as an object.
+//! An object is written as an object, and a whole number is one however it is written.
 //!
 //! Derived readers also take a struct from a list of its fields in order, as compact formats write it. In JSON from a stranger
-//! that is a slip at best, so this layer lets structs be read from objects alone, at every depth.
+//! that is a slip at best, so this layer lets structs be read from objects alone, at every depth. JSON knows one kind of number:
+//! `60.0` and `6e1` are the whole number 60, and some languages write it so.
 
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -17,19 +18,30 @@ macro_rules! forward {
     )+};
 }
 
+macro_rules! forward_whole {
+    ($($name:ident),+ $(,)?) => {$(
+        fn $name<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            self.0.$name(Whole(visitor))
+        }
+    )+};
+}
+
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
     type Error = D::Error;
 
     forward! {
-        deserialize_any(), deserialize_bool(), deserialize_i8(), deserialize_i16(), deserialize_i32(),
-        deserialize_i64(), deserialize_i128(), deserialize_u8(), deserialize_u16(), deserialize_u32(),
-        deserialize_u64(), deserialize_u128(), deserialize_f32(), deserialize_f64(), deserialize_char(),
+        deserialize_any(), deserialize_bool(), deserialize_f32(), deserialize_f64(), deserialize_char(),
         deserialize_str(), deserialize_string(), deserialize_bytes(), deserialize_byte_buf(),
         deserialize_option(), deserialize_unit(), deserialize_seq(), deserialize_map(),
         deserialize_identifier(), deserialize_ignored_any(),
         deserialize_unit_struct(name: &'static str), deserialize_newtype_struct(name: &'static str),
         deserialize_tuple(len: usize), deserialize_tuple_struct(name: &'static str, len: usize),
         deserialize_enum(name: &'static str, variants: &'static [&'static str]),
+    }
+
+    forward_whole! {
+        deserialize_i8, deserialize_i16, deserialize_i32, deserialize_i64, deserialize_i128, deserialize_u8,
+        deserialize_u16, deserialize_u32, deserialize_u64, deserialize_u128,
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -52,6 +64,43 @@ macro_rules! visit {
             self.0.$name(value)
         }
     )+};
+}
+
+/// Takes a number. Only one that has no fraction, and is small enough to be exact as a float, counts as whole.
+struct Whole<V>(V);
+
+/// Up to here a float tells every whole number from its neighbours.
+const EXACT: f64 = 9_007_199_254_740_991.0;
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Whole<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(f)
+    }
+
+    visit! {
+        visit_bool(bool), visit_i64(i64), visit_i128(i128), visit_u64(u64), visit_u128(u128), visit_str(&str),
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.0.visit_unit()
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "it has no fraction and is within what both types hold exactly"
+    )]
+    fn visit_f64<E: Error>(self, value: f64) -> Result<V::Value, E> {
+        if value.fract() != 0.0 || value.abs() > EXACT {
+            return self.0.visit_f64(value);
+        }
+        let whole = value as i64;
+        match u64::try_from(whole) {
+            Ok(whole) => self.0.visit_u64(whole),
+            Err(_) => self.0.visit_i64(whole),
+        }
+    }
 }
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {

@@ -2,18 +2,20 @@
 
 use crate::app::AuditFilter;
 use crate::http::call::Call;
+use crate::http::docs::Since;
 use crate::http::{Answer, Site, json_response};
 use axum::extract::{Request, State};
 use fuse_api::audit::AuditPage;
+use fuse_api::ids::EnvId;
 use http::StatusCode;
 use std::sync::Arc;
 
 /// Entries of the audit log, oldest first.
 #[utoipa::path(get, path = "/v1/hitl/audit", operation_id = "list_audit", tag = "audit",
     params(
-        ("env" = Option<String>, Query, pattern = "^fuse-[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", description = "Of this environment only"),
+        ("env" = Option<EnvId>, Query, description = "Of this environment only"),
         ("actor" = Option<String>, Query, description = "By this actor only"),
-        ("since" = Option<String>, Query, pattern = "^[0-9]{1,4}(ms|s|m|h)$",
+        ("since" = Option<Since>, Query,
             description = "Not older than this: a duration (24h) or an RFC 3339 time"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "Entries per page, 50 by default"),
         ("cursor" = Option<String>, Query, min_length = 1, description = "Where the page before ended"),

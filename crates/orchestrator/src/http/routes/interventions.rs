@@ -3,9 +3,10 @@
 use super::later;
 use crate::app::InterventionFilter;
 use crate::http::call::Call;
-use crate::http::docs::{DecideAction, DecideBody, StateFilter};
+use crate::http::docs::{DecideAction, DecideBody, GoDuration, StateFilter};
 use crate::http::{Answer, Site, json_response, shown, to_the_end};
 use axum::extract::{Request, State};
+use fuse_api::ids::EnvId;
 use fuse_api::intervention::{ApproveRequest, Intervention, InterventionList, Kind, RejectRequest};
 use fuse_api::routes::Served;
 use http::StatusCode;
@@ -16,7 +17,7 @@ const PATH: &str = "/v1/interventions/{id}";
 /// Interventions, newest first; the pending ones unless `state` says otherwise.
 #[utoipa::path(get, path = "/v1/interventions", operation_id = "list_interventions", tag = "interventions",
     params(
-        ("env" = Option<String>, Query, pattern = "^fuse-[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", description = "Of this environment only"),
+        ("env" = Option<EnvId>, Query, description = "Of this environment only"),
         ("state" = Option<StateFilter>, Query, description = "One state, or all; pending by default"),
         ("kind" = Option<Kind>, Query, description = "Of this kind only"),
         ("actor" = Option<String>, Query, description = "Raised or decided by this actor only"),
@@ -46,7 +47,7 @@ pub async fn list(State(site): State<Arc<Site>>, request: Request) -> Answer {
 #[utoipa::path(get, path = "/v1/interventions/{id}", operation_id = "get_intervention", tag = "interventions",
     params(
         ("id" = String, Path, description = "The intervention's id"),
-        ("wait" = Option<String>, Query, pattern = "^[0-9]{1,4}(ms|s|m|h)$",
+        ("wait" = Option<GoDuration>, Query,
             description = "How long to wait, in Go's syntax (30s); at most 50 seconds count"),
     ),
     responses((status = 200, description = "As it stands", body = Intervention)))]
