@@ -92,7 +92,7 @@ pub fn rules() -> Vec<(&'static str, Value)> {
             "labels": {"nullable": true, "maxProperties": 64,
                 "propertyNames": {"minLength": 1, "maxLength": 128, "pattern": NO_CONTROLS},
                 "additionalProperties": {"maxLength": 1024}},
-            "network": {"enum": ["none", "host", null]},
+            "network": {"type": null, "$ref": "#/components/schemas/NetworkMode", "nullable": true},
             "max_runtime_seconds": range(1, YEAR),
             "idle_timeout_seconds": range(60, YEAR),
             "gpus": whole(),
@@ -128,8 +128,8 @@ pub fn rules() -> Vec<(&'static str, Value)> {
         ("Decide", signed("url")),
         ("NotifyHook", signed("webhook")),
         ("ExecAllow", json!({"properties": {
-            "default": {"nullable": true},
-            "allow": {"nullable": true, "items": {"pattern": ALLOWED, "maxLength": MAX_PATH}},
+            "allow": {"items": {"pattern": ALLOWED, "maxLength": MAX_PATH}},
+            "carriers": {"minItems": 1, "maxItems": 64, "items": {"pattern": PROGRAM}},
         }})),
         ("ActorLabel", json!({"properties": {
             "id": {"pattern": SEEN, "maxLength": MAX_ACTOR_BYTES},
@@ -138,7 +138,7 @@ pub fn rules() -> Vec<(&'static str, Value)> {
         ("ApproveRequest", json!({"properties": {
             "answer": {"maxLength": MAX_TEXT},
             "reason": {"maxLength": MAX_TEXT},
-            "edited_argv": {"minItems": 1, "prefixItems": [{"type": "string", "minLength": 1}]},
+            "edited_argv": {"type": null, "items": null, "$ref": "#/components/schemas/Argv", "nullable": true},
             "grant": {"pattern": GRANT},
             "extend_seconds": whole(),
             "payload_hash": digest,

@@ -120,6 +120,8 @@ this, without a body. Refusals come in this order: 401, 400 for what cannot be r
         ApproveRequest,
         RejectRequest,
         StateFilter,
+        EnvAction,
+        DecideAction,
         GoDuration,
         Since
     ))
@@ -293,8 +295,11 @@ fn complete_operation(path: &str, operation: &mut Value, rows: &[&Route]) {
     }
 }
 
+/// An action and the forms of its body.
+type Bodies = (&'static str, &'static [&'static str]);
+
 /// Which forms of a body belong to which action. A query decides there, which no keyword of OpenAPI can say.
-const BODIES: [(&str, &[(&str, &[&str])]); 2] = [
+const BODIES: [(&str, &[Bodies]); 2] = [
     (
         "act_on_environment",
         &[

@@ -6,7 +6,7 @@
 use super::members::{
     FILE, MAX_PATH, NOT_BLANK, PROGRAM, SECRET_NAME, SEEN, VARIABLE, deadline, patch, whole,
 };
-use fuse_domain::environment::MAX_TEXT_BYTES;
+use fuse_domain::environment::{MAX_TEXT_BYTES, Network};
 use fuse_domain::intervention::request::{
     MAX_CHOICE, MAX_CHOICES, MAX_QUESTION, MAX_REVIEW, MAX_TEXT,
 };
@@ -58,9 +58,16 @@ fn one_or_many(item: &Value) -> Value {
     json!({"oneOf": [item, {"type": "array", "minItems": 1, "items": item}]})
 }
 
-fn argv() -> Value {
-    json!({"type": "array", "minItems": 1, "items": {"type": "string"},
-        "prefixItems": [{"type": "string", "minLength": 1}]})
+/// A reference that stands in the place of what a type says.
+fn instead(name: &str) -> Value {
+    json!({"type": null, "items": null, "$ref": format!("#/components/schemas/{name}")})
+}
+
+/// The same, or `null`.
+fn instead_or_null(name: &str) -> Value {
+    let mut schema = instead(name);
+    schema["nullable"] = json!(true);
+    schema
 }
 
 /// A member that says nothing beside the one that counts.
@@ -74,7 +81,7 @@ fn forms() -> Vec<(&'static str, Vec<Form>)> {
     let file = json!({"type": "string", "pattern": FILE, "maxLength": MAX_PATH});
     let secret = json!({"type": "string", "pattern": SECRET_NAME});
     let line = json!({"type": "string", "pattern": NOT_BLANK});
-    let format = json!({"enum": ["text", "diff", "", null]});
+    let format = json!({"type": null, "oneOf": [reference("ReviewFormat"), {"enum": ["", null]}]});
     let note = json!({"maxLength": MAX_TEXT});
     vec![
         ("EnvVar", vec![
@@ -91,7 +98,7 @@ fn forms() -> Vec<(&'static str, Vec<Form>)> {
         ]),
         ("ExecRequest", vec![
             form("ExecCommand", "`action=exec`: runs a program with its arguments.",
-                json!({"cmd": argv(), "timeout_ms": whole()}), &["cmd"]),
+                json!({"cmd": instead("Argv"), "timeout_ms": whole()}), &["cmd"]),
             form("ExecShell", "`action=exec`: runs a command line by `sh -c`.",
                 json!({"shell": line, "timeout_ms": whole()}), &["shell"]),
         ]),
@@ -116,7 +123,7 @@ fn forms() -> Vec<(&'static str, Vec<Form>)> {
                 "timeout_seconds": deadline(),
             }), &["kind", "target"]),
             form("TakeoverRequest", "`action=request`: asks a person to take over. Not served by this release: 501.", json!({
-                "kind": {"enum": ["takeover"]}, "reason": note, "via": {"enum": ["terminal", "desktop", null]},
+                "kind": {"enum": ["takeover"]}, "reason": note, "via": instead_or_null("Via"),
                 "timeout_seconds": deadline(),
             }), &["kind"]),
         ]),
@@ -125,9 +132,9 @@ fn forms() -> Vec<(&'static str, Vec<Form>)> {
                 json!({"label": {}, "scopes": {"maxItems": 0}}), &[]),
             form("CreateScopedKey", "Makes a key with scopes. Not served by this release: 501.", json!({
                 "label": {},
-                "scopes": {"type": "array", "minItems": 1, "items": {"type": null, "$ref": "#/components/schemas/Scope"}},
+                "scopes": {"type": "array", "minItems": 1, "items": instead("Scope")},
                 "ttl_seconds": {"type": "integer", "minimum": 1, "maximum": 86_400},
-                "env_id": {"type": null, "$ref": "#/components/schemas/EnvId", "nullable": true},
+                "env_id": instead_or_null("EnvId"),
                 "actor": {},
             }), &["scopes", "ttl_seconds"]),
         ]),
@@ -165,7 +172,7 @@ fn gate(on: &str, matches: &str) -> Value {
 
 fn signal(on: &str, matches: &str) -> Value {
     let mut members = watcher(on, matches);
-    members["mode"] = json!({"$ref": null, "enum": ["ask", "notify", null]});
+    members["mode"] = instead_or_null("SignalMode");
     members
 }
 
@@ -181,6 +188,15 @@ fn fresh() -> Vec<(&'static str, Value)> {
     let typing = json!({"type": "string", "enum": ["type"]});
     let typing = json!({"oneOf": [typing, {"type": "array", "minItems": 1, "items": typing}, unsaid()]});
     vec![
+        ("Argv", json!({"type": "array", "minItems": 1, "items": {"type": "string"},
+            "description": "A program and its arguments. The first item names the program and is not empty."})),
+        ("Run", json!({"description": "The environment's task.", "oneOf": [
+            {"type": "string", "pattern": NOT_BLANK, "maxLength": MAX_TEXT_BYTES, "description": "A command line for `sh -lc`."},
+            {"$ref": "#/components/schemas/Argv", "maxItems": 1000}]})),
+        ("NetworkMode", json!({"type": "string", "enum": [Network::None.as_str(), Network::Host.as_str()],
+            "description": "What an environment may reach: its own loopback alone, or the machine's network."})),
+        ("SignalMode", json!({"type": "string", "enum": ["ask", "notify"],
+            "description": "What happens on a signal, which has no action to refuse."})),
         ("LifecycleAction", json!({"type": "string", "enum": LifecycleAction::ALL.map(LifecycleAction::as_str),
             "description": "An action on the environment itself."})),
         ("ComputerAction", json!({"type": "string", "enum": ComputerAction::ALL.map(ComputerAction::as_str),
@@ -236,20 +252,6 @@ pub fn apply(schemas: &mut Map<String, Value>) {
         }
         let description = whole["description"].as_str().unwrap_or_default();
         schemas.insert(name.to_owned(), one_of(description, &names));
-    }
-    if let Some(run) = schemas.get_mut("Run") {
-        let bounded = [
-            json!({"pattern": NOT_BLANK, "maxLength": MAX_TEXT_BYTES}),
-            json!({"minItems": 1, "maxItems": 1000, "prefixItems": [{"type": "string", "minLength": 1}]}),
-        ];
-        for (form, rule) in run["oneOf"]
-            .as_array_mut()
-            .into_iter()
-            .flatten()
-            .zip(bounded)
-        {
-            patch(form, &rule);
-        }
     }
     for (name, schema) in fresh() {
         schemas.insert(name.to_owned(), schema);

@@ -39,7 +39,8 @@ pub async fn create(State(site): State<Arc<Site>>, request: Request) -> Answer {
 /// Environments, newest first.
 #[utoipa::path(get, path = "/v1/environments", operation_id = "list_environments", tag = "environments",
     params(
-        ("task_id" = Option<String>, Query, description = "Of this task only"),
+        ("task_id" = Option<String>, Query, pattern = "^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$",
+            description = "Of this task only; an empty one counts as left out"),
         ("state" = Option<EnvState>, Query, description = "In this state only"),
         ("host_id" = Option<String>, Query, description = "On this host only"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "Entries per page, 50 by default"),
@@ -112,7 +113,7 @@ pub async fn destroy(State(site): State<Arc<Site>>, request: Request) -> Answer 
 #[utoipa::path(post, path = "/v1/environments/{id}", operation_id = "act_on_environment", tag = "environments",
     params(
         ("id" = String, Path, description = "The environment's id"),
-        ("action" = inline(EnvAction), Query, description = "What to do"),
+        ("action" = EnvAction, Query, description = "What to do"),
     ),
     request_body(content = EnvActionBody, description = "What the action takes"),
     responses(

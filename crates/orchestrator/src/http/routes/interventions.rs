@@ -71,7 +71,7 @@ pub async fn get(State(site): State<Arc<Site>>, request: Request) -> Answer {
 #[utoipa::path(post, path = "/v1/interventions/{id}", operation_id = "decide_intervention", tag = "interventions",
     params(
         ("id" = String, Path, description = "The intervention's id"),
-        ("action" = inline(DecideAction), Query, description = "How to decide"),
+        ("action" = DecideAction, Query, description = "How to decide"),
     ),
     request_body(content = DecideBody, description = "What the action takes"),
     responses((status = 200, description = "The decided intervention", body = Intervention)))]
