@@ -1,7 +1,7 @@
 //! The one table of routes: what is served, and which credentials each call admits.
 //!
-//! The server refuses by this table, the OpenAPI document is held against it, and a test tries every row with every kind of
-//! credential.
+//! The server serves nothing that has no row here and refuses by it, the OpenAPI document takes its security from it, and a
+//! test tries every row with every kind of credential.
 
 use crate::keys::Scope;
 
@@ -115,7 +115,7 @@ pub const ROUTES: &[Route] = &[
         "GET",
         "/v1/environments/{id}/computer/stream",
         None,
-        Full,
+        Master,
         Later,
     ),
     row("GET", "/v1/snapshots", None, Full, Later),
@@ -186,6 +186,15 @@ pub fn find(method: &str, path: &str, action: Option<&str>) -> Option<&'static R
         .find(|r| r.method == method && r.path == path && r.action == action)
 }
 
+/// Whether a path takes a method. What answers `GET` answers `HEAD` too.
+#[must_use]
+pub fn takes(path: &str, method: &str) -> bool {
+    let method = if method == "HEAD" { "GET" } else { method };
+    ROUTES
+        .iter()
+        .any(|row| row.path == path && row.method == method)
+}
+
 /// The methods that a path takes, in order. What answers `GET` answers `HEAD` too.
 #[must_use]
 pub fn methods(path: &str) -> Vec<&'static str> {
@@ -212,6 +221,11 @@ mod tests {
         assert_eq!(methods("/v1/api-keys"), ["GET", "HEAD", "POST"]);
         assert_eq!(methods("/v1/api-keys/{id}"), ["DELETE"]);
         assert!(methods("/v1/none").is_empty());
+        for row in ROUTES {
+            assert!(takes(row.path, row.method), "{row:?}");
+            assert!(methods(row.path).iter().all(|m| takes(row.path, m)));
+        }
+        assert!(!takes("/v1/api-keys/{id}", "HEAD") && !takes("/v1/none", "GET"));
     }
 
     #[test]

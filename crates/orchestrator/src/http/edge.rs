@@ -3,10 +3,11 @@
 use super::Site;
 use super::call::pattern;
 use super::error::Cause;
-use axum::extract::{Request, State};
+use super::routes::{unknown_method, unknown_path};
+use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
-use fuse_api::routes::Route;
+use axum::response::{IntoResponse, Response};
+use fuse_api::routes::{Route, takes};
 use fuse_domain::access::Credential;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::net::IpAddr;
@@ -107,6 +108,22 @@ pub async fn edge(State(site): State<Arc<Site>>, mut request: Request, next: Nex
     response
 }
 
+/// Lets through what has a row in the table of routes. A handler that was added without one is never reached: nothing would say
+/// which credentials it admits.
+pub async fn only_the_table(request: Request, next: Next) -> Response {
+    if request.extensions().get::<MatchedPath>().is_none() {
+        return next.run(request).await;
+    }
+    let path = pattern(&request);
+    if path.is_empty() {
+        return unknown_path(request).await.into_response();
+    }
+    if !takes(path, request.method().as_str()) {
+        return unknown_method(request).await;
+    }
+    next.run(request).await
+}
+
 /// The caller's id where it is well formed, else a new one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let mut all = headers.get_all(REQUEST_ID).iter();
@@ -163,6 +180,7 @@ fn status_name(status: StatusCode) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tower::ServiceExt;
 
     fn with(id: &[&[u8]]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -190,5 +208,26 @@ mod tests {
             );
         }
         assert_ne!(request_id(&with(&[b"a", b"b"])).as_bytes(), b"a");
+    }
+
+    // check: ACCESS-21
+    #[tokio::test]
+    async fn a_handler_without_a_row_in_the_table_is_not_served() {
+        let handler = || async { "open" };
+        let router = axum::Router::new()
+            .route("/v1/side-door", axum::routing::get(handler))
+            .route("/v1/version", axum::routing::get(handler).post(handler))
+            .layer(axum::middleware::from_fn(only_the_table));
+        for (method, path, status) in [
+            ("GET", "/v1/side-door", 404),
+            ("POST", "/v1/version", 405),
+            ("GET", "/v1/version", 200),
+            ("HEAD", "/v1/version", 200),
+        ] {
+            let request = Request::builder().method(method).uri(path);
+            let request = request.body(axum::body::Body::empty()).expect("a request");
+            let response = router.clone().oneshot(request).await.expect("an answer");
+            assert_eq!(response.status(), status, "{method} {path}");
+        }
     }
 }

@@ -50,6 +50,7 @@ pub fn router(site: Site) -> Router {
     router
         .fallback(routes::unknown_path)
         .method_not_allowed_fallback(routes::unknown_method)
+        .layer(axum::middleware::from_fn(edge::only_the_table))
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(axum::middleware::from_fn_with_state(
             Arc::clone(&site),
@@ -126,6 +127,9 @@ impl<T: Send + 'static> Drop for ToTheEnd<T> {
 fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
+
+#[cfg(test)]
+mod access_tests;
 
 #[cfg(test)]
 mod tests {
