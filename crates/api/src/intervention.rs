@@ -181,10 +181,16 @@ pub struct Intervention {
     pub mode: Option<Mode>,
     /// Who raised it.
     pub triggered_by: Actor,
-    /// What is up for a decision.
+    /// What is up for a decision; absent where it is `unreadable`.
+    #[serde(default, skip_serializing_if = "Payload::is_empty")]
     pub payload: Payload,
-    /// SHA-256, in hex, of the canonical JSON of `payload`.
+    /// SHA-256, in hex, of the canonical JSON of `payload`; absent with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub payload_hash: String,
+    /// Something stored of it cannot be read: it was altered, or damaged. What can be read is shown; it may be rejected, and is
+    /// never approved or run.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unreadable: bool,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
@@ -194,12 +200,14 @@ pub struct Intervention {
 }
 
 impl Intervention {
-    /// Whether the agent may go on: decided, and the outcome is approve.
+    /// Whether the agent may go on: decided, the outcome is approve, and all of it can be read.
     #[must_use]
     pub fn approved(&self) -> bool {
-        self.decision
-            .as_ref()
-            .is_some_and(|decision| decision.outcome == Outcome::Approve)
+        !self.unreadable
+            && self
+                .decision
+                .as_ref()
+                .is_some_and(|decision| decision.outcome == Outcome::Approve)
     }
 
     /// The answer of the decision; empty while there is none.
@@ -241,6 +249,23 @@ pub struct Payload {
     /// program among its operands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier: Option<String>,
+}
+
+impl Payload {
+    /// Whether it says nothing at all, which no payload of a readable intervention does.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            ask,
+            review,
+            exec,
+            lifecycle,
+            gates,
+            gate_reason,
+        } = self;
+        let content = ask.is_some() || review.is_some() || exec.is_some() || lifecycle.is_some();
+        !content && gates.is_empty() && gate_reason.is_none()
+    }
 }
 
 /// A question and the answers it admits.

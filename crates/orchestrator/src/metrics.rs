@@ -45,6 +45,7 @@ struct Inner {
     database_errors: Counter,
     environments: Family<Label, Gauge>,
     chain_broken: Gauge,
+    unreadable: Gauge,
 }
 
 /// Counts one parked waiter for as long as it lives.
@@ -107,6 +108,7 @@ impl Metrics {
             database_errors: Counter::default(),
             environments: Family::default(),
             chain_broken: Gauge::default(),
+            unreadable: Gauge::default(),
         };
         inner.register(&mut registry);
         inner.registry = registry;
@@ -268,6 +270,11 @@ impl Metrics {
     pub fn set_chain_broken(&self, broken: bool) {
         self.0.chain_broken.set(i64::from(broken));
     }
+
+    /// So many stored values were found that cannot be read.
+    pub fn set_unreadable(&self, count: u64) {
+        self.0.unreadable.set(signed(count));
+    }
 }
 
 fn signed(count: u64) -> i64 {
@@ -300,8 +307,14 @@ impl Inner {
             database_errors,
             environments,
             chain_broken,
+            unreadable,
         } = self;
         to.register("http_requests", "Answered calls", requests.clone());
+        to.register(
+            "unreadable_records",
+            "Stored values that this process found altered or damaged, each counted once",
+            unreadable.clone(),
+        );
         to.register(
             "http_request_seconds",
             "Time to answer, without long polls, execs and streams",

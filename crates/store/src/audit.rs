@@ -3,7 +3,7 @@
 use crate::Store;
 use crate::cursor::{Filter, Page};
 use crate::error::StoreError;
-use crate::sql::{Cells, Map};
+use crate::sql::Cells;
 use fuse_api::audit::{AuditEntry, AuditEvent};
 use fuse_api::ids::{EnvId, InterventionId, KeyId, RecordingId};
 use fuse_api::intervention::{Actor, ActorSource};
@@ -88,13 +88,11 @@ fn read(cells: &dyn Cells) -> Result<AuditEntry, StoreError> {
     })
 }
 
-const READ: Map<AuditEntry> = read;
-
 impl Store {
-    /// Audit entries, oldest first; `limit` at most.
+    /// Audit entries, oldest first; `limit` at most. A row that holds what no entry can is left out, which breaks the chain there.
     ///
     /// # Errors
-    /// The cursor is not one of this filter's, the database is unavailable, or a row holds what no entry can.
+    /// The cursor is not one of this filter's, or the database is unavailable.
     pub async fn audit_page(
         &self,
         filter: &AuditFilter,
@@ -113,8 +111,13 @@ impl Store {
             stmt = stmt.push(" AND at >= ").bind(since.as_micros());
         }
         let stmt = stmt.push(" ORDER BY seq LIMIT ").bind(i64::from(limit) + 1);
-        let entries = self.db.rows(stmt, READ).await?;
-        Ok(mark.page(entries, limit as usize, |entry| (entry.seq, String::new())))
+        let rows = self
+            .db
+            .rows(stmt, |cells| Ok((cells.int("seq")?, read(cells))));
+        let page = mark.page(rows.await?, limit as usize, |(seq, _)| {
+            (*seq, String::new())
+        });
+        Ok(page.readable())
     }
 
     /// The end of the chain, as the ledger noted it.

@@ -1,5 +1,7 @@
 //! Cursors: where a list goes on. A cursor is opaque to its holder and fits the list and filter it was given for.
 
+use crate::error::StoreError;
+use crate::sql::readable;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
@@ -24,6 +26,16 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Hand it back for the next part; none at the end.
     pub next: Option<String>,
+}
+
+impl<P, T> Page<(P, Result<T, StoreError>)> {
+    /// Leaves out the rows that cannot be read, each of which was read beside its place in the list.
+    pub(crate) fn readable(self) -> Page<T> {
+        Page {
+            items: readable(self.items.into_iter().map(|(_, row)| row).collect()),
+            next: self.next,
+        }
+    }
 }
 
 /// A position: the sort key and the id that breaks ties.

@@ -248,7 +248,7 @@ impl Store {
         self.db.row(stmt, READ).await
     }
 
-    /// Environments that are not destroyed, newest first; `limit` at most.
+    /// Environments that are not destroyed, newest first; `limit` at most. One that cannot be read is left out.
     ///
     /// # Errors
     /// The cursor is not one of this filter's, or the database is unavailable.
@@ -276,10 +276,11 @@ impl Store {
         let stmt = stmt
             .push(" ORDER BY created_at DESC, uid DESC LIMIT ")
             .bind(i64::from(limit) + 1);
-        let rows = self.db.rows(stmt, READ).await?;
-        Ok(mark.page(rows, limit as usize, |row| {
-            (row.created_at.as_micros(), row.uid.0.clone())
-        }))
+        let place =
+            |cells: &dyn Cells| Ok::<_, StoreError>((cells.int("created_at")?, cells.text("uid")?));
+        let rows = self.db.rows(stmt, |cells| Ok((place(cells)?, read(cells))));
+        let page = mark.page(rows.await?, limit as usize, |(place, _)| place.clone());
+        Ok(page.readable())
     }
 
     /// Every environment of a host that is not destroyed, oldest first. A row that cannot be read is left out, as in what the

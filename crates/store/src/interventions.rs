@@ -4,7 +4,8 @@ use crate::Store;
 use crate::cursor::{Filter, Page};
 use crate::error::StoreError;
 use crate::row::{COLUMNS, Row, parse_on_timeout};
-use crate::sql::{Cells, Db, readable};
+use crate::sql::{Cells, Db};
+use fuse_api::hitl::OnTimeout;
 use fuse_api::ids::{EnvId, InterventionId};
 use fuse_api::intervention::{Kind, State};
 use fuse_api::time::Timestamp;
@@ -69,18 +70,18 @@ fn due(cells: &dyn Cells) -> Result<Due, StoreError> {
         env_id: EnvId::parse(&cells.text("env_id")?).map_err(|_| bad("env_id"))?,
         kind: Kind::parse(&cells.text("kind")?).ok_or_else(|| bad("kind"))?,
         gate: cells.text_opt("gate")?,
-        on_timeout: parse_on_timeout(&cells.text("on_timeout")?)
-            .ok_or_else(|| bad("on_timeout"))?,
+        // Silence that cannot be read allows nothing.
+        on_timeout: parse_on_timeout(&cells.text("on_timeout")?).unwrap_or(OnTimeout::Reject),
         version: cells.int("version")?,
         id,
     })
 }
 
 impl Store {
-    /// One intervention, or none of this id.
+    /// One intervention, or none of this id. Where stored content does not open, it says that it is unreadable.
     ///
     /// # Errors
-    /// The database is unavailable, or the stored content does not open.
+    /// The database is unavailable, or a column that stands in the clear makes no sense.
     pub async fn get_intervention(
         &self,
         id: &InterventionId,
@@ -92,13 +93,14 @@ impl Store {
             ))
             .bind(id.as_str());
         let row = self.db.row(stmt, Row::read).await?;
-        row.map(|row| row.open(&self.sealer)).transpose()
+        Ok(row.map(|row| row.open(&self.sealer)))
     }
 
-    /// Interventions, newest first by the time in their ids; `limit` at most.
+    /// Interventions, newest first by the time in their ids; `limit` at most. One whose stored content does not open says that it
+    /// is unreadable; one whose columns in the clear make no sense is left out.
     ///
     /// # Errors
-    /// The cursor is not one of this filter's, the database is unavailable, or stored content does not open.
+    /// The cursor is not one of this filter's, or the database is unavailable.
     pub async fn list_interventions(
         &self,
         filter: &InterventionFilter,
@@ -141,11 +143,18 @@ impl Store {
         let stmt = stmt
             .push(" ORDER BY id DESC LIMIT ")
             .bind(i64::from(limit) + 1);
-        let rows = self.db.rows(stmt, Row::read).await?;
-        let page = mark.page(rows, limit as usize, |row| (0, row.id.as_str().to_owned()));
-        let items = page.items.iter().map(|row| row.open(&self.sealer));
+        // The place in the list is read by itself, so that a row that makes no sense does not end it.
+        let rows = self
+            .db
+            .rows(stmt, |cells| Ok((cells.text("id")?, Row::read(cells))));
+        let page = mark.page(rows.await?, limit as usize, |(id, _)| (0, id.clone()));
+        let page = page.readable();
         Ok(Page {
-            items: items.collect::<Result<_, _>>()?,
+            items: page
+                .items
+                .iter()
+                .map(|row| row.open(&self.sealer))
+                .collect(),
             next: page.next,
         })
     }
@@ -246,7 +255,7 @@ impl Store {
         Ok(dropped.await?.len())
     }
 
-    /// Approved actions on this host that nobody has started, oldest first. One whose content does not open is left out.
+    /// Approved actions on this host that nobody has started, oldest first.
     ///
     /// # Errors
     /// The database is unavailable.
@@ -255,7 +264,7 @@ impl Store {
     }
 
     /// Approved actions on this host that an orchestrator instance started and whose result is not on record; the instance
-    /// stands in the record's run state. One whose content does not open is left out.
+    /// stands in the record's run state.
     ///
     /// # Errors
     /// The database is unavailable.
@@ -275,8 +284,7 @@ impl Store {
             .push(") ORDER BY id LIMIT ")
             .bind(i64::from(limit));
         let rows = self.db.readable_rows(stmt, Row::read).await?;
-        let opened = rows.iter().map(|row| row.open(&self.sealer));
-        Ok(readable(opened.collect()))
+        Ok(rows.iter().map(|row| row.open(&self.sealer)).collect())
     }
 
     /// How many interventions are pending, by kind. Kinds with none are left out.

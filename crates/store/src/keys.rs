@@ -122,7 +122,7 @@ impl Store {
         self.db.row(stmt, READ).await
     }
 
-    /// Keys, newest first, revoked ones included; `limit` at most.
+    /// Keys, newest first, revoked ones included; `limit` at most. One that cannot be read is left out.
     ///
     /// # Errors
     /// The cursor is not one of this list's, or the database is unavailable.
@@ -144,13 +144,11 @@ impl Store {
         let stmt = stmt
             .push(" ORDER BY created_at DESC, id DESC LIMIT ")
             .bind(i64::from(limit) + 1);
-        let rows = self.db.rows(stmt, READ).await?;
-        Ok(mark.page(rows, limit as usize, |row| {
-            (
-                row.key.created_at.as_micros(),
-                row.key.id.as_str().to_owned(),
-            )
-        }))
+        let place =
+            |cells: &dyn Cells| Ok::<_, StoreError>((cells.int("created_at")?, cells.text("id")?));
+        let rows = self.db.rows(stmt, |cells| Ok((place(cells)?, read(cells))));
+        let page = mark.page(rows.await?, limit as usize, |(place, _)| place.clone());
+        Ok(page.readable())
     }
 
     /// Revokes a key. Tells whether there was one to revoke; doing it twice is no error.

@@ -24,6 +24,7 @@ mod schema;
 mod seal;
 mod single;
 mod sql;
+mod unreadable;
 mod wake;
 
 pub use audit::AuditFilter;
@@ -34,6 +35,7 @@ pub use interventions::InterventionFilter;
 pub use keys::KeyRow;
 pub use notice::{Notice, Notices};
 pub use seal::{KeyError, Sealer};
+pub use unreadable::unreadable_met;
 
 use activity::Activity;
 use fuse_api::time::Timestamp;

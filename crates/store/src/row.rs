@@ -3,12 +3,13 @@
 use crate::error::StoreError;
 use crate::seal::{Place, Sealer};
 use crate::sql::Cells;
+use crate::unreadable;
 use fuse_api::ids::{EnvId, InterventionId, KeyId};
 use fuse_api::intervention::{
     Actor, ActorSource, Decision, Intervention, Kind, Mode, Outcome, State,
 };
 use fuse_api::time::Timestamp;
-use fuse_domain::intervention::{EnvUid, InstanceId, Record, Resolve, RunState};
+use fuse_domain::intervention::{EnvUid, InstanceId, Record, Resolve, RunState, run};
 use serde::de::DeserializeOwned;
 
 pub(crate) const TABLE: &str = "interventions";
@@ -20,6 +21,9 @@ pub(crate) const COLUMNS: &str = "id, env_uid, env_id, kind, state, version, dea
 
 /// A payload beyond this many stored bytes is loaded only where somebody reads it.
 pub(crate) const INLINE: i64 = 16 * 1024;
+
+/// What the result of an action says whose stored result does not open.
+const LOST_RESULT: &str = "the action ended, but what is stored of its result cannot be read";
 
 /// One row of `interventions`.
 #[derive(Debug, Clone)]
@@ -136,27 +140,53 @@ impl<'a> Seal<'a> {
         })
     }
 
-    fn open_decision(&self, sealed: &SealedDecision) -> Result<Decision, StoreError> {
-        Ok(Decision {
+    /// Who, when and how is always told. An answer that cannot be read must not look like an empty one, so the reason says it.
+    fn open_decision(&self, sealed: &SealedDecision, bad: &mut bool) -> Decision {
+        let answer = kept(self.open_text("answer", sealed.answer.as_deref()), bad);
+        let reason = kept(self.open_text("reason", sealed.reason.as_deref()), bad);
+        let edited_argv = self.open_json("edited_argv", sealed.edited_argv.as_deref());
+        let edited_text = self.open_json("edited_text", sealed.edited_text.as_deref());
+        let grant = sealed.granted.as_deref().map(str::parse).transpose();
+        let (edited_argv, edited_text) = (kept(edited_argv, bad), kept(edited_text, bad));
+        let lost: Vec<&str> = [
+            ("answer", answer.is_none()),
+            ("reason", reason.is_none()),
+            ("edited argv", edited_argv.is_none()),
+            ("edited text", edited_text.is_none()),
+        ]
+        .into_iter()
+        .filter_map(|(name, lost)| lost.then_some(name))
+        .collect();
+        let note = (!lost.is_empty()).then(|| {
+            let lost = lost.join(" and ");
+            format!("[what is stored of the {lost} cannot be read]")
+        });
+        let reason = reason.filter(|reason| !reason.is_empty());
+        let said: Vec<String> = note.into_iter().chain(reason).collect();
+        Decision {
             outcome: sealed.outcome,
-            answer: self.open_text("answer", sealed.answer.as_deref())?,
-            reason: self.open_text("reason", sealed.reason.as_deref())?,
+            answer: answer.unwrap_or_default(),
+            reason: said.join(" "),
             decided_by: sealed.by.clone(),
             decided_at: sealed.at,
-            edited_argv: self.open_json("edited_argv", sealed.edited_argv.as_deref())?,
-            edited_text: self.open_json("edited_text", sealed.edited_text.as_deref())?,
-            grant: sealed
-                .granted
-                .as_deref()
-                .map(str::parse)
-                .transpose()
-                .map_err(|_| self.corrupt("granted"))?,
-        })
+            edited_argv: edited_argv.flatten(),
+            edited_text: edited_text.flatten(),
+            grant: kept(grant.map_err(|_| self.corrupt("granted")), bad).flatten(),
+        }
     }
 
     pub fn result<T: serde::Serialize>(&self, result: &T) -> Result<Vec<u8>, StoreError> {
         self.json("result", result)
     }
+}
+
+/// What could be read. What could not is noted.
+fn kept<T>(read: Result<T, StoreError>, bad: &mut bool) -> Option<T> {
+    read.inspect_err(|error| {
+        *bad = true;
+        unreadable::note(error);
+    })
+    .ok()
 }
 
 impl Row {
@@ -205,15 +235,26 @@ impl Row {
         self.version += 1;
     }
 
-    /// Reads the content.
-    pub fn open(&self, sealer: &Sealer) -> Result<Record, StoreError> {
+    /// Reads the content. What does not open is left out, and the record says so: one altered value must not hide the others
+    /// of a list, or keep a waiter from its outcome.
+    pub fn open(&self, sealer: &Sealer) -> Record {
         let seal = Seal {
             sealer,
             id: &self.id,
         };
-        let payload = seal.open_json("payload", self.payload.as_deref())?;
-        let (payload_hash, payload) = payload.ok_or_else(|| seal.corrupt("payload"))?;
-        Ok(Record {
+        let mut bad = false;
+        let payload = seal
+            .open_json("payload", self.payload.as_deref())
+            .and_then(|payload| payload.ok_or_else(|| seal.corrupt("payload")));
+        let (payload_hash, payload) = kept(payload, &mut bad).unwrap_or_default();
+        let decision = self.decision.as_ref();
+        let decision = decision.map(|sealed| seal.open_decision(sealed, &mut bad));
+        let result = seal.open_json("result", self.result.as_deref());
+        let result = kept(result, &mut bad).unwrap_or_else(|| Some(run::failed(LOST_RESULT)));
+        let on_timeout =
+            parse_on_timeout(&self.on_timeout).ok_or_else(|| seal.corrupt("on_timeout"));
+        let on_timeout = kept(on_timeout, &mut bad).unwrap_or(OnTimeout::Reject);
+        Record {
             view: Intervention {
                 id: self.id.clone(),
                 env_id: self.env_id.clone(),
@@ -227,20 +268,16 @@ impl Row {
                 triggered_by: self.raised_by.clone(),
                 payload,
                 payload_hash,
-                decision: self
-                    .decision
-                    .as_ref()
-                    .map(|d| seal.open_decision(d))
-                    .transpose()?,
-                result: seal.open_json("result", self.result.as_deref())?,
+                unreadable: bad,
+                decision,
+                result,
             },
             env_uid: self.env_uid.clone(),
-            on_timeout: parse_on_timeout(&self.on_timeout)
-                .ok_or_else(|| seal.corrupt("on_timeout"))?,
+            on_timeout,
             require_actor: self.require_actor,
             run: self.run.clone(),
             version: self.version,
-        })
+        }
     }
 
     /// Reads a row of [`COLUMNS`] and a column `payload`.

@@ -247,10 +247,7 @@ impl Db {
 
 /// Leaves out what could not be read, and says so.
 pub(crate) fn readable<T>(rows: Vec<Result<T, StoreError>>) -> Vec<T> {
-    let said = |row: Result<T, StoreError>| {
-        row.inspect_err(|error| tracing::error!(%error, "a stored row is left out"))
-            .ok()
-    };
+    let said = |row: Result<T, StoreError>| row.inspect_err(crate::unreadable::note).ok();
     rows.into_iter().filter_map(said).collect()
 }
 

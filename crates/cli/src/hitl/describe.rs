@@ -52,6 +52,9 @@ pub fn summary(intervention: &Intervention) -> String {
     if let Some(action) = &payload.lifecycle {
         return will_do(action).whole().to_owned();
     }
+    if intervention.unreadable {
+        return "unreadable".to_owned();
+    }
     intervention.gate.as_deref().map(strip).unwrap_or_default()
 }
 
@@ -83,6 +86,14 @@ pub fn details(intervention: &Intervention, view: View) -> String {
     sheet.row("environment", intervention.env_id.as_str());
     sheet.row("kind", intervention.kind.as_str());
     sheet.styled("state", intervention.state.as_str(), view.colour, state);
+    if intervention.unreadable {
+        sheet.styled(
+            "unreadable",
+            "something stored of it cannot be read; it can be rejected, not approved",
+            view.colour,
+            Style::Red,
+        );
+    }
     if let Some(gate) = &intervention.gate {
         let mode = intervention
             .mode
@@ -123,7 +134,9 @@ pub fn details(intervention: &Intervention, view: View) -> String {
     if let Some(outcome) = &intervention.result {
         result(&mut sheet, outcome, view);
     }
-    sheet.row("payload hash", &strip(&intervention.payload_hash));
+    if !intervention.payload_hash.is_empty() {
+        sheet.row("payload hash", &strip(&intervention.payload_hash));
+    }
     sheet.into_text()
 }
 

@@ -33,6 +33,7 @@ pub fn approve(
 ) -> Result<Transition, Refusal> {
     may_decide(caller, record)?;
     still_open(record, now)?;
+    readable(record)?;
     same_payload(record, request.payload_hash.as_deref())?;
     let reason = request.reason.clone().unwrap_or_default();
     bounded("reason", &reason, MAX_TEXT)?;
@@ -118,7 +119,10 @@ pub fn reject(
 ) -> Result<Transition, Refusal> {
     may_decide(caller, record)?;
     still_open(record, now)?;
-    same_payload(record, request.payload_hash.as_deref())?;
+    // What cannot be read has no hash to hold against the one that was seen; a no is safe all the same.
+    if !record.view.unreadable {
+        same_payload(record, request.payload_hash.as_deref())?;
+    }
     if request.grant.is_some() {
         return Err(Refusal::invalid("grant", "a rejection grants nothing"));
     }
@@ -187,6 +191,20 @@ fn still_open(record: &Record, now: Timestamp) -> Result<(), Refusal> {
             Err(Refusal::already(&record.view.id, state))
         }
     }
+}
+
+/// What cannot be read is not approved: nobody would know what to.
+fn readable(record: &Record) -> Result<(), Refusal> {
+    if !record.view.unreadable {
+        return Ok(());
+    }
+    Err(Refusal::Conflict {
+        message: "what is stored of this intervention cannot be read, so it cannot be approved; it can be rejected".into(),
+        details: BTreeMap::from([
+            ("state".to_owned(), record.view.state.to_string()),
+            ("intervention_id".to_owned(), record.view.id.to_string()),
+        ]),
+    })
 }
 
 fn same_payload(record: &Record, seen: Option<&str>) -> Result<(), Refusal> {

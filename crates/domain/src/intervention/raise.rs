@@ -94,6 +94,7 @@ impl Draft {
                 mode,
                 triggered_by: self.triggered_by,
                 payload_hash: payload_hash(&self.payload),
+                unreadable: false,
                 payload: self.payload,
                 decision,
                 result: None,

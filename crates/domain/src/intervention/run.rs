@@ -8,6 +8,9 @@ use fuse_api::intervention::ActionResult;
 pub const MAY_OR_MAY_NOT: &str =
     "the orchestrator stopped while it ran this action; it may or may not have run";
 
+/// What the result says of an approved action whose content cannot be read any more.
+pub const UNREADABLE: &str = "it did not run: what is stored of it cannot be read";
+
 /// What to do about an approved action whose result is not on record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recovery {

@@ -172,6 +172,11 @@ fn is_asked(payload: &Payload, form: &Form) -> bool {
 /// What the end of a question comes to. Only a person approves.
 fn judge(raised: &Intervention, ended: &Intervention) -> Result<Decided, PromptFailure> {
     let failed = |why: &str| Err(PromptFailure::Failed(why.to_owned()));
+    if ended.unreadable {
+        return failed(
+            "the server cannot read what it stored of the question; nothing counts as approved",
+        );
+    }
     if ended.id != raised.id || ended.payload_hash != raised.payload_hash {
         return failed("the server answered another question than the one that was asked");
     }

@@ -141,6 +141,10 @@ async fn start(app: &App, mut record: Record) -> Result<Option<Arc<Record>>, App
 }
 
 async fn outcome_of(app: &App, record: &Record, env: &EnvironmentRow) -> ActionResult {
+    // An edit that cannot be read would otherwise look like none.
+    if record.view.unreadable {
+        return run::failed(run::UNREADABLE);
+    }
     let payload = &record.view.payload;
     match (decide::approved_exec(record), &payload.lifecycle) {
         (Some(exec), None) => command(app, record, env, &exec).await,

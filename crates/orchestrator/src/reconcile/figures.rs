@@ -22,6 +22,7 @@ pub(super) async fn run(app: Arc<App>) {
 }
 
 async fn count(app: &App) -> AppResult<()> {
+    app.metrics.set_unreadable(fuse_store::unreadable_met());
     let pending = app.store.pending_by_kind().await?;
     for &kind in Kind::ALL {
         let count = pending

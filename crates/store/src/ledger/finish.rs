@@ -118,18 +118,16 @@ impl Desk {
                 .await
                 .unwrap_or(None);
         }
-        let opened = match row.payload {
-            Some(_) => row.open(&self.sealer).map(|record| Some(Arc::new(record))),
-            None => Ok(None),
-        };
+        let loaded = row.payload.is_some();
+        let opened = loaded.then(|| Arc::new(row.open(&self.sealer)));
         self.notifier.send(match &opened {
-            Ok(Some(record)) => Notice::Changed(Arc::clone(record)),
-            Ok(None) | Err(_) => Notice::Remote(row.id),
+            Some(record) => Notice::Changed(Arc::clone(record)),
+            None => Notice::Remote(row.id),
         });
         match opened {
             // It is on record, but cannot be shown just now.
-            Ok(None) if whole => Err(StoreError::Ambiguous),
-            opened => opened,
+            None if whole => Err(StoreError::Ambiguous),
+            opened => Ok(opened),
         }
     }
 }

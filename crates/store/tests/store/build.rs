@@ -85,6 +85,7 @@ pub fn ask(env: &EnvironmentRow, question: &str) -> Record {
             mode: None,
             triggered_by: actor("agent"),
             payload_hash: payload_hash(&payload),
+            unreadable: false,
             payload,
             decision: None,
             result: None,

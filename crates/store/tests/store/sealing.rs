@@ -3,10 +3,11 @@
 use crate::bed::{Bed, Kind, key};
 use crate::build::{approve, ask, at, decision, done, environment, insert, raised, running};
 use fuse_api::hitl::GrantReach;
-use fuse_api::intervention::Outcome;
+use fuse_api::ids::InterventionId;
+use fuse_api::intervention::{Intervention, Outcome};
 use fuse_domain::intervention::run;
 use fuse_domain::transition::Grant;
-use fuse_store::{InterventionFilter, OpenError, Sealer, Store, StoreError};
+use fuse_store::{InterventionFilter, OpenError, Sealer, Store};
 use std::sync::Arc;
 
 both!(
@@ -14,7 +15,9 @@ both!(
     a_sealed_database_opens_with_its_own_key_alone,
     a_database_in_the_clear_takes_a_key_from_then_on,
     without_a_key_content_is_stored_plain,
-    altered_content_is_an_error_that_names_its_place,
+    altered_content_is_told_and_the_rest_is_shown,
+    each_altered_column_is_told_and_hides_nothing_else,
+    a_row_that_makes_no_sense_is_left_out_of_a_list,
     content_moved_to_another_row_or_column_does_not_open,
     what_does_not_open_still_ends,
     what_cannot_be_read_holds_up_nothing_else,
@@ -213,30 +216,121 @@ fn flip(bed: &Bed, column: &str) -> String {
 }
 
 // check: SEAL-1
-async fn altered_content_is_an_error_that_names_its_place(bed: &Bed) {
+async fn altered_content_is_told_and_the_rest_is_shown(bed: &Bed) {
     let store = bed.open().await;
     let id = everything(&store).await;
     bed.alter(&flip(bed, "reason")).await;
-    let error = store
-        .get_intervention(&id)
-        .await
-        .expect_err("does not open");
-    let text = error.to_string();
-    assert!(
-        text.contains(id.as_str()) && text.contains("reason"),
-        "{text}"
-    );
-    assert!(CONTENT[..].iter().all(|content| !text.contains(content)));
+    let altered = read(&store, &id).await;
+    assert!(altered.unreadable);
+    assert!(altered.reason().contains("reason cannot be read"));
+    assert_eq!(altered.answer(), "the-answer", "the rest is shown");
     let list = store
         .list_interventions(&InterventionFilter::default(), 10, None)
+        .await
+        .expect("lists");
+    assert_eq!(list.items[0].view, altered);
+}
+
+async fn read(store: &Store, id: &InterventionId) -> Intervention {
+    let record = store.get_intervention(id).await.expect("reads");
+    record.expect("is there").view
+}
+
+// check: SEAL-8
+async fn each_altered_column_is_told_and_hides_nothing_else(bed: &Bed) {
+    let store = bed.open().await;
+    let id = everything(&store).await;
+    let whole = read(&store, &id).await;
+    let other = raised(&store, ask(&running_other(&store).await, "another")).await;
+    let columns = [
+        "payload",
+        "answer",
+        "reason",
+        "edited_argv",
+        "edited_text",
+        "result",
+    ];
+    for column in columns {
+        let keep = format!("CREATE TABLE kept AS SELECT * FROM interventions WHERE id = '{id}'");
+        bed.alter(&keep).await;
+        bed.alter(&format!("{} WHERE id = '{id}'", flip(bed, column)))
+            .await;
+        let altered = read(&store, &id).await;
+        assert!(altered.unreadable, "{column}");
+        assert!(!altered.approved(), "{column}");
+        assert_eq!(
+            (altered.state, altered.kind),
+            (whole.state, whole.kind),
+            "{column}"
+        );
+        let (was, is) = (&whole.decision, &altered.decision);
+        let (was, is) = (was.as_ref().expect("one"), is.as_ref().expect("one"));
+        assert_eq!(was.outcome, is.outcome, "{column}");
+        assert_eq!(was.decided_by, is.decided_by, "{column}");
+        let shown = format!("{altered:?}");
+        let seen = CONTENT.iter().filter(|text| shown.contains(**text)).count();
+        assert_eq!(seen, CONTENT.len() - 1, "{column}");
+        if column == "payload" {
+            let json = serde_json::to_value(&altered).expect("serializes");
+            assert!(json.get("payload").is_none() && json.get("payload_hash").is_none());
+            assert_eq!(json["unreadable"], true);
+        } else if column == "result" {
+            let result = altered.result.expect("a result");
+            assert!(result.error.expect("an error").contains("cannot be read"));
+        } else {
+            assert!(is.reason.contains("cannot be read"), "{column}");
+        }
+        let list = store
+            .list_interventions(&InterventionFilter::default(), 10, None)
+            .await
+            .expect("lists");
+        assert_eq!(list.items.len(), 2, "{column}");
+        assert!(list.items.iter().any(|record| record.view == other.view));
+        bed.alter(&format!(
+            "UPDATE interventions SET {column} = (SELECT k.{column} FROM kept k) WHERE id = '{id}'"
+        ))
         .await;
-    assert!(matches!(
-        list,
-        Err(StoreError::Corrupt {
-            column: "reason",
-            ..
-        })
-    ));
+        bed.alter("DROP TABLE kept").await;
+        assert_eq!(read(&store, &id).await, whole, "{column}");
+    }
+    assert!(fuse_store::unreadable_met() >= columns.len() as u64);
+}
+
+async fn running_other(store: &Store) -> fuse_store::EnvironmentRow {
+    let env = environment("other");
+    insert(store, &env).await;
+    env
+}
+
+// check: SEAL-8
+async fn a_row_that_makes_no_sense_is_left_out_of_a_list(bed: &Bed) {
+    let store = bed.open().await;
+    let env = running(&store).await;
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        let record = raised(&store, ask(&env, &n.to_string())).await;
+        ids.push(record.view.id.clone());
+    }
+    bed.alter(&format!(
+        "UPDATE interventions SET kind = 'strange' WHERE id = '{}'",
+        ids[2]
+    ))
+    .await;
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = store
+            .list_interventions(&InterventionFilter::default(), 1, cursor.as_deref())
+            .await
+            .expect("lists");
+        seen.extend(page.items.into_iter().map(|record| record.view.id));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    seen.reverse();
+    ids.remove(2);
+    assert_eq!(seen, ids);
 }
 
 // check: SEAL-2
@@ -245,17 +339,13 @@ async fn content_moved_to_another_row_or_column_does_not_open(bed: &Bed) {
     let id = everything(&store).await;
     bed.alter("UPDATE interventions SET answer = reason, reason = answer")
         .await;
-    let moved = store.get_intervention(&id).await;
-    assert!(matches!(
-        moved,
-        Err(StoreError::Corrupt {
-            column: "answer",
-            ..
-        })
-    ));
+    let moved = read(&store, &id).await;
+    assert!(moved.unreadable);
+    assert_eq!(moved.answer(), "");
+    assert!(moved.reason().contains("answer and reason cannot be read"));
     bed.alter("UPDATE interventions SET answer = reason, reason = answer")
         .await;
-    assert!(store.get_intervention(&id).await.is_ok());
+    assert!(!read(&store, &id).await.unreadable);
 
     let env = store
         .list_environments(&Default::default(), 1, None)
@@ -267,16 +357,12 @@ async fn content_moved_to_another_row_or_column_does_not_open(bed: &Bed) {
         other.view.id
     ))
     .await;
-    let moved = store.get_intervention(&other.view.id).await;
-    assert!(matches!(
-        moved,
-        Err(StoreError::Corrupt {
-            column: "payload",
-            ..
-        })
-    ));
+    let moved = read(&store, &other.view.id).await;
+    assert!(moved.unreadable);
+    assert_eq!((moved.payload.ask, moved.payload_hash.as_str()), (None, ""));
 }
 
+// check: SEAL-8
 async fn what_does_not_open_still_ends(bed: &Bed) {
     let store = bed.open().await;
     let env = running(&store).await;
@@ -284,11 +370,8 @@ async fn what_does_not_open_still_ends(bed: &Bed) {
     raised(&store, ask(&env, "2")).await;
     bed.alter(&flip(bed, "payload")).await;
     let expired = fuse_domain::intervention::end::expire(&(&*one).into(), at(700));
-    let answer = store.commit(expired).await;
-    assert!(
-        matches!(answer, Err(StoreError::Corrupt { .. })),
-        "it cannot be shown"
-    );
+    let expired = done(store.commit(expired).await.expect("commits")).remove(0);
+    assert!(expired.view.unreadable && expired.is_settled());
     done(
         store
             .commit(crate::build::destroy(&env))
@@ -323,7 +406,7 @@ async fn what_cannot_be_read_holds_up_nothing_else(bed: &Bed) {
         .await;
     let ready = store.ready_runs("host", 10).await.expect("reads");
     let ready: Vec<_> = ready.iter().map(|record| &record.view.id).collect();
-    assert_eq!(ready, [&ids[1]]);
+    assert_eq!(ready, [&ids[0], &ids[1]], "its waiter gets an outcome too");
     let due = store.due(at(700), 10).await.expect("reads");
     let due: Vec<_> = due.iter().map(|due| &due.id).collect();
     assert_eq!(due, [&ids[3]]);
