@@ -197,31 +197,6 @@ fn a_decision_on_another_payload_than_was_seen_is_a_conflict() {
     ));
 }
 
-// check: SEAL-9
-#[test]
-fn what_cannot_be_read_is_rejected_and_never_approved() {
-    let mut record = ask(&["yes"], &key("1", &[]));
-    record.view.unreadable = true;
-    record.view.payload = Payload::default();
-    record.view.payload_hash = String::new();
-    match approve(&record, &yes(), &master(None), None, NOW) {
-        Err(Refusal::Conflict { message, .. }) => assert!(message.contains("cannot be read")),
-        other => panic!("{other:?}"),
-    }
-    let seen = RejectRequest {
-        payload_hash: Some("what was seen before".into()),
-        ..no("damaged")
-    };
-    let rejected = reject(&record, &seen, &master(None), NOW).expect("a no is always safe");
-    let resolve = rejected.resolve.expect("resolves");
-    assert_eq!(resolve.state, State::Rejected);
-    let same = key("1", &[Scope::Decide]);
-    assert_eq!(
-        reason(reject(&record, &seen, &same, NOW)),
-        Reason::SelfApproval
-    );
-}
-
 // check: ACCESS-9 ACTOR-5
 #[test]
 fn neither_the_key_nor_the_actor_that_raised_it_decides() {

@@ -2,6 +2,7 @@
 
 mod deciding;
 mod ending;
+mod unreadable;
 
 use super::raise::{Draft, Home};
 use super::{EnvUid, Record};
