@@ -262,9 +262,11 @@ impl Payload {
             lifecycle,
             gates,
             gate_reason,
+            carrier,
         } = self;
         let content = ask.is_some() || review.is_some() || exec.is_some() || lifecycle.is_some();
-        !content && gates.is_empty() && gate_reason.is_none()
+        let beside = !gates.is_empty() || gate_reason.is_some() || carrier.is_some();
+        !content && !beside
     }
 }
 
