@@ -1,6 +1,6 @@
 //! What can go wrong, told apart by what the caller has to do about it.
 
-use crate::spec::EnvId;
+use crate::id::EnvId;
 use fuse_guest_api::{BootFailure, BootStage, Refusal};
 use std::io;
 

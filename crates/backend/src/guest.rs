@@ -2,7 +2,8 @@
 
 use crate::{
     error::{BackendError, CallError},
-    spec::{EnvId, EnvSpec},
+    id::EnvId,
+    spec::EnvSpec,
 };
 use fuse_guest_api::{Command, EnvVars, MAX_OUTPUT, Status};
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};

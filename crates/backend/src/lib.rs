@@ -9,8 +9,10 @@
 mod client;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod disk;
 mod error;
 mod guest;
+mod id;
 pub mod sandbox;
 mod spec;
 
@@ -20,8 +22,9 @@ pub use fuse_guest_api::{
     TaskState, message::Phase,
 };
 pub use guest::{Backend, BoxFuture, ExecOutcome, ExecSpec, FileContent, Guest, MergeOutput};
+pub use id::EnvId;
 pub use sandbox::Sandbox;
-pub use spec::{Bind, EnvId, EnvSpec, Ids, InitialFile, Limits, Network, StartupScript};
+pub use spec::{Bind, EnvSpec, Ids, InitialFile, Limits, Network, StartupScript};
 
 /// Takes the process over when it was started as a stage of the sandbox; returns at once otherwise.
 ///

@@ -1,14 +1,8 @@
 //! What an environment is to be.
 
-use crate::error::BackendError;
+use crate::{error::BackendError, id::EnvId};
 use fuse_guest_api::{BuildStep, Command, EnvVars};
 use std::{fmt, path::PathBuf, time::Duration};
-
-/// The id of an environment: 1 to 63 of `a-z A-Z 0-9 . _ -`, starting with a letter or a digit.
-///
-/// It names a directory, a host name and a cgroup, hence the narrow alphabet.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EnvId(String);
 
 impl EnvId {
     /// Checks the text.
@@ -16,43 +10,13 @@ impl EnvId {
     /// # Errors
     /// [`BackendError::Invalid`] naming what is allowed.
     pub fn new(text: impl Into<String>) -> Result<Self, BackendError> {
-        let text = text.into();
-        if is_plain_name(&text) {
-            Ok(Self(text))
-        } else {
-            Err(BackendError::invalid(
+        Self::checked(text.into()).ok_or_else(|| {
+            BackendError::invalid(
                 "id",
                 "must be 1 to 63 letters, digits, `.`, `_` or `-`, starting with a letter or a digit",
-            ))
-        }
+            )
+        })
     }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for EnvId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for EnvId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-/// A name that is safe as one component of a path.
-pub(crate) fn is_plain_name(text: &str) -> bool {
-    (1..=63).contains(&text.len())
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 /// What the environment may use of the machine's network.

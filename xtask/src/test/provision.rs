@@ -100,6 +100,13 @@ fn needs() -> Vec<Need> {
             met: succeeds("ps", &["--version"]),
             packages: &["procps"],
         },
+        // An environment's disk is formatted with it.
+        Need {
+            met: ["/sbin/mke2fs", "/usr/sbin/mke2fs"]
+                .iter()
+                .any(|program| Path::new(program).is_file()),
+            packages: &["e2fsprogs"],
+        },
         // The SQLite and ring sources are C.
         Need {
             met: succeeds("cc", &["--version"]),

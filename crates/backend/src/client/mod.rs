@@ -7,7 +7,7 @@ mod tests;
 use crate::{
     error::CallError,
     guest::{BoxFuture, ExecOutcome, ExecSpec, FileContent, Guest},
-    spec::EnvId,
+    id::EnvId,
 };
 use conn::{Answer, Caps, Conn, Failure};
 use fuse_guest_api::{

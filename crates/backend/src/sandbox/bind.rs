@@ -2,8 +2,7 @@
 
 use super::{
     config::StageBind,
-    root::problem,
-    stage::{Step, need},
+    step::{Step, need, problem},
     sys,
 };
 use crate::{error::BackendError, spec::Bind};

@@ -5,6 +5,8 @@ use fuse_guest_api::Identity;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// Top-level names that the image `host` takes from the machine.
+pub const HOST_TREES: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 /// First host id that the ids of an environment are mapped to, when root runs the backend.
 pub const BASE_ID: u32 = 100_000;
 /// How many ids are mapped then.
@@ -21,6 +23,10 @@ pub struct StageConfig {
     pub directory: PathBuf,
     /// Root tree of a named image; the machine's own programs when absent.
     pub image: Option<PathBuf>,
+    /// Whether the layers lie in a disk image that is to be mounted.
+    pub disk_image: bool,
+    /// The layers to make in that image.
+    pub layers: Vec<String>,
     /// Whether the machine's network is shared.
     pub host_network: bool,
     /// Host name inside.

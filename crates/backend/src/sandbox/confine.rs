@@ -2,7 +2,7 @@
 
 use super::{
     config::{Rlimits, StageError},
-    stage::{Step, need},
+    step::{Step, need},
     sys,
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

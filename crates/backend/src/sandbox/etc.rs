@@ -2,8 +2,8 @@
 
 use super::{
     config::StageConfig,
-    root::{bind_read_only, problem},
-    stage::{Step, need},
+    remount::bind_read_only,
+    step::{Step, need, problem},
 };
 use std::{fs, path::Path};
 

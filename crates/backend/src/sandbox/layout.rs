@@ -1,9 +1,10 @@
-//! What an environment leaves on the disk: `<data>/environments/<id>/{upper,work,guest.sock,meta.json,log}`.
+//! What an environment leaves on the disk: `<data>/environments/<id>/{guest.sock,meta.json,log}` and
+//! there its disk: `disk.img`, or `upper` and `work` where that is not possible.
 
-use super::root::HOST_TREES;
+use super::config::HOST_TREES;
 use crate::{
     error::BackendError,
-    spec::{EnvId, is_plain_name},
+    id::{EnvId, is_plain_name},
 };
 use fuse_guest_api::Identity;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,11 @@ impl DataDir {
         self.base.join("environments")
     }
 
+    /// Where formatted disks are kept that environments get a copy of.
+    pub fn templates(&self) -> PathBuf {
+        self.base.join("disks")
+    }
+
     /// Where one environment is.
     pub fn environment(&self, id: &EnvId) -> PathBuf {
         self.environments().join(id.as_str())
@@ -86,33 +92,16 @@ impl DataDir {
         }
     }
 
-    /// Claims an id and makes its empty directories.
-    pub fn claim(&self, id: &EnvId, named_image: bool) -> Result<PathBuf, BackendError> {
+    /// Claims an id and makes its empty directory.
+    pub fn claim(&self, id: &EnvId) -> Result<PathBuf, BackendError> {
         let path = self.environment(id);
-        let private = || {
-            let mut builder = DirBuilder::new();
-            builder.mode(0o700);
-            builder
-        };
-        private().create(&path).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => BackendError::Exists(id.clone()),
-            _ => BackendError::io(format!("making {}", path.display()))(e),
-        })?;
-        let layers: Vec<&str> = if named_image {
-            vec!["root"]
-        } else {
-            ["root"].into_iter().chain(HOST_TREES).collect()
-        };
-        for parent in ["upper", "work"] {
-            private()
-                .create(path.join(parent))
-                .map_err(BackendError::io("making a layer"))?;
-            for layer in &layers {
-                private()
-                    .create(path.join(parent).join(layer))
-                    .map_err(BackendError::io("making a layer"))?;
-            }
-        }
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(|e| match e.kind() {
+                io::ErrorKind::AlreadyExists => BackendError::Exists(id.clone()),
+                _ => BackendError::io(format!("making {}", path.display()))(e),
+            })?;
         Ok(path)
     }
 
@@ -178,6 +167,15 @@ impl Process {
             .trim()
             .to_owned();
         Ok(Self { pid, start, boot })
+    }
+}
+
+/// The layers of an environment.
+pub fn layers(named_image: bool) -> Vec<&'static str> {
+    if named_image {
+        vec!["root"]
+    } else {
+        ["root"].into_iter().chain(HOST_TREES).collect()
     }
 }
 

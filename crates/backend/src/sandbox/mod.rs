@@ -8,17 +8,21 @@ mod end;
 mod etc;
 mod launch;
 mod layout;
+mod remount;
 mod root;
 mod stage;
+mod step;
 mod sys;
 
 pub(crate) use stage::maybe_run as maybe_run_stage;
 
 use crate::{
     client::{self, Client},
+    disk,
     error::{BackendError, CallError},
     guest::{Backend, BoxFuture, Guest},
-    spec::{EnvId, EnvSpec, Ids, Network},
+    id::EnvId,
+    spec::{EnvSpec, Ids, Network},
 };
 use cgroup::Groups;
 use config::{Rlimits, StageConfig};
@@ -71,7 +75,7 @@ impl Sandbox {
     /// Everything up to a guest that listens. Cleans up after itself.
     fn launch(&self, spec: &EnvSpec) -> Result<Client, BackendError> {
         let image = self.data.image(&spec.image)?;
-        let directory = self.data.claim(&spec.id, image.is_some())?;
+        let directory = self.data.claim(&spec.id)?;
         let result = self.start(spec, image, &directory);
         if result.is_err()
             && let Err(left) = self.remove(&spec.id)
@@ -102,6 +106,11 @@ impl Sandbox {
             spec.id,
             random()?.get(..8).unwrap_or_default()
         );
+        let own_ids = matches!(spec.ids, Ids::Own);
+        let layers = layout::layers(image.is_some());
+        let disk = disk::choose(&self.data.templates(), layers.clone(), own_ids);
+        disk.create(directory, spec.limits.storage_gb)
+            .map_err(BackendError::io("making the environment's disk"))?;
         let groups = Groups::create(&name, &spec.limits);
         let mut meta = Meta {
             identity: identity.clone(),
@@ -115,9 +124,11 @@ impl Sandbox {
         launch::launch(&StageConfig {
             directory: directory.to_owned(),
             image,
+            disk_image: disk.is_image(),
+            layers: layers.into_iter().map(str::to_owned).collect(),
             host_network: matches!(spec.network, Network::Host),
             hostname: spec.id.to_string(),
-            own_ids: matches!(spec.ids, Ids::Own),
+            own_ids,
             binds: bind::plan(&spec.binds, &self.data.environments())?,
             identity: identity.clone(),
             cgroups: groups.procs(),

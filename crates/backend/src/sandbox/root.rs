@@ -1,17 +1,15 @@
 //! The root file system of an environment.
 
 use super::{
-    config::{StageConfig, StageError},
+    config::{HOST_TREES, StageConfig},
     etc,
-    stage::{Step, need},
+    remount::{bind_read_only, restrict},
+    step::{Step, need},
 };
 use nix::{
     fcntl::{OFlag, open},
     mount::{MntFlags, MsFlags, mount, umount2},
-    sys::{
-        stat::{Mode, umask},
-        statvfs::{FsFlags, statvfs},
-    },
+    sys::stat::{Mode, umask},
     unistd::{fchdir, pivot_root},
 };
 use std::{
@@ -28,9 +26,6 @@ use std::{
 const STAGING: &str = "/tmp";
 /// The root in the making.
 pub const ROOT: &str = "/tmp/root";
-
-/// Top-level names that the image `host` takes from the machine.
-pub const HOST_TREES: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 /// Directories whose upper copy belongs to the environment, so that new files may be put into them: where
 /// the machine's own directory shows, its owner has no id inside.
@@ -87,8 +82,8 @@ struct Overlay {
 }
 
 impl Layers {
-    /// Opens the layers, which lie in the current directory.
-    pub fn open(config: &StageConfig) -> Step<Self> {
+    /// Opens the layers, which lie in `base`.
+    pub fn open(config: &StageConfig, base: &Path) -> Step<Self> {
         let mut overlays = Vec::new();
         let trees: Vec<(String, PathBuf)> = match &config.image {
             Some(image) => vec![("root".to_owned(), image.clone())],
@@ -103,17 +98,17 @@ impl Layers {
                 lower: need("the image's tree", hold(&lower))?,
                 upper: need(
                     "the environment's layer",
-                    hold(&Path::new("upper").join(&name)),
+                    hold(&base.join("upper").join(&name)),
                 )?,
                 work: need(
                     "the environment's layer",
-                    hold(&Path::new("work").join(&name)),
+                    hold(&base.join("work").join(&name)),
                 )?,
                 name,
             });
         }
         Ok(Self {
-            own: need("the environment's layer", hold(Path::new("upper/root")))?,
+            own: need("the environment's layer", hold(&base.join("upper/root")))?,
             overlays,
         })
     }
@@ -432,42 +427,4 @@ pub fn enter() -> Step<()> {
     need("pivot_root", pivot_root(".", "."))?;
     need("leaving the old root", umount2(".", MntFlags::MNT_DETACH))?;
     need("the root", std::env::set_current_dir("/"))
-}
-
-/// Shows a directory or file read-only at another place.
-pub fn bind_read_only(source: &Path, target: &Path) -> Step<()> {
-    let none = None::<&str>;
-    need(
-        "bind mounts",
-        mount(Some(source), target, none, MsFlags::MS_BIND, none),
-    )?;
-    restrict(target, MsFlags::MS_RDONLY)
-}
-
-/// Adds restrictions to a bind mount. Those that it has must be named again, or the kernel refuses.
-fn restrict(target: &Path, more: MsFlags) -> Step<()> {
-    let now = need("bind mounts", statvfs(target))?.flags();
-    let mut flags =
-        MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | more;
-    for (has, keep) in [
-        (FsFlags::ST_RDONLY, MsFlags::MS_RDONLY),
-        (FsFlags::ST_NOEXEC, MsFlags::MS_NOEXEC),
-        (FsFlags::ST_NOATIME, MsFlags::MS_NOATIME),
-        (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
-        (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
-    ] {
-        if now.contains(has) {
-            flags |= keep;
-        }
-    }
-    let none = None::<&str>;
-    need("bind mounts", mount(none, target, none, flags, none))
-}
-
-/// An error that is no kernel's.
-pub fn problem(facility: &str, detail: String) -> StageError {
-    StageError {
-        facility: facility.to_owned(),
-        detail,
-    }
 }

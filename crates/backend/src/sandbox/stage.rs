@@ -7,8 +7,10 @@ use super::{
     bind,
     config::{BASE_ID, ID_COUNT, STAGE, StageConfig, StageError},
     confine, root,
+    step::{Step, need},
     sys::{self, Fork},
 };
+use crate::disk::{folder::make_layers, image};
 use nix::{
     sched::{CloneFlags, unshare},
     sys::{
@@ -33,17 +35,6 @@ use std::{
 
 /// `fused`, built by the build script.
 static FUSED: &[u8] = include_bytes!(env!("FUSED_PATH"));
-
-/// The result of one step.
-pub type Step<T> = Result<T, StageError>;
-
-/// Names the facility that a failed call was about.
-pub fn need<T, E: std::fmt::Display>(facility: &str, result: Result<T, E>) -> Step<T> {
-    result.map_err(|e| StageError {
-        facility: facility.to_owned(),
-        detail: e.to_string(),
-    })
-}
 
 /// Runs the stage and ends the process, when this process was started as one.
 pub fn maybe_run() {
@@ -102,8 +93,13 @@ fn run(report: &OwnedFd) -> Step<()> {
     }
     let as_root = geteuid().is_root();
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    let base = if config.disk_image {
+        mount_disk(&config.layers)?
+    } else {
+        Path::new(".")
+    };
     let mapper = if as_root && !config.own_ids {
-        Some(start_mapper()?)
+        Some(start_mapper(base)?)
     } else {
         None
     };
@@ -143,7 +139,7 @@ fn run(report: &OwnedFd) -> Step<()> {
         need("the loopback interface", sys::loopback_up())?;
     }
     // Opened while this process still owns them in the host's eyes, used once it no longer does.
-    let layers = root::Layers::open(&config)?;
+    let layers = root::Layers::open(&config, base)?;
     let binds = bind::open_all(&config.binds)?;
     if mapped {
         need("dropping groups", setgroups(&[]))?;
@@ -231,6 +227,17 @@ fn identity_pipe(config: &StageConfig) -> io::Result<OwnedFd> {
     sys::duplicate_above(read.as_raw_fd(), 10)
 }
 
+/// Mounts the disk image while this process is still the machine's root: no user namespace may mount one. The namespaces that
+/// follow inherit the mount, and it goes with the last of them.
+fn mount_disk(layers: &[String]) -> Step<&'static Path> {
+    need("mount namespaces", unshare(CloneFlags::CLONE_NEWNS))?;
+    need("disk images on loop devices", image::mount_here())?;
+    let base = Path::new(image::MOUNTED);
+    let names: Vec<&str> = layers.iter().map(String::as_str).collect();
+    need("the environment's layer", make_layers(base, &names))?;
+    Ok(base)
+}
+
 /// A child that stays outside the user namespace, where it may map a range of ids into it.
 struct Mapper {
     pid: i32,
@@ -238,7 +245,7 @@ struct Mapper {
 }
 
 /// Starts it while this process is still outside as well.
-fn start_mapper() -> Step<Mapper> {
+fn start_mapper(base: &Path) -> Step<Mapper> {
     let (wait, go) = need("pipes", nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC))?;
     let target = std::process::id();
     match need("processes", sys::fork())? {
@@ -249,7 +256,7 @@ fn start_mapper() -> Step<Mapper> {
         Fork::Child => {
             drop(go);
             let told = File::from(wait).read_exact(&mut [0]).is_ok();
-            sys::end(if told && map_range(target).is_ok() {
+            sys::end(if told && map_range(target, base).is_ok() {
                 0
             } else {
                 1
@@ -259,12 +266,12 @@ fn start_mapper() -> Step<Mapper> {
 }
 
 /// Maps a range of ids into the namespace of `target` and gives that range's first id the layers.
-fn map_range(target: u32) -> io::Result<()> {
+fn map_range(target: u32, base: &Path) -> io::Result<()> {
     let map = format!("0 {BASE_ID} {ID_COUNT}\n");
     fs::write(format!("/proc/{target}/gid_map"), &map)?;
     fs::write(format!("/proc/{target}/uid_map"), &map)?;
     for parent in ["upper", "work"] {
-        for layer in fs::read_dir(parent)? {
+        for layer in fs::read_dir(base.join(parent))? {
             chown(
                 &layer?.path(),
                 Some(Uid::from_raw(BASE_ID)),

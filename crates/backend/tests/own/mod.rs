@@ -1,5 +1,6 @@
 //! What is the sandbox's own: its files, its processes, what it refuses.
 
+mod disk;
 mod image;
 mod raw;
 
@@ -24,7 +25,7 @@ pub fn cases(data: &Path) -> Vec<(&'static str, BoxFuture<'static, ()>)> {
     ) -> BoxFuture<'static, ()> {
         Box::pin(run(data.to_owned()))
     }
-    vec![
+    let mut cases = vec![
         (
             "an_environment_survives_its_killed_orchestrator",
             case(survives, data),
@@ -69,7 +70,18 @@ pub fn cases(data: &Path) -> Vec<(&'static str, BoxFuture<'static, ()>)> {
             case(cut_off, data),
         ),
         ("create_and_exec_are_quick", case(quick, data)),
-    ]
+    ];
+    if disk::offered() {
+        cases.push((
+            "the_sum_and_the_number_of_files_are_bounded",
+            case(disk::bounded, data),
+        ));
+        cases.push((
+            "disks_made_at_once_are_separate_and_leave_no_device",
+            case(disk::at_once, data),
+        ));
+    }
+    cases
 }
 
 /// Another process of a case.
