@@ -13,6 +13,7 @@ mod keys;
 mod lost_answer;
 mod model;
 mod notices;
+mod opening;
 mod outage;
 mod reads;
 mod sealing;
