@@ -27,6 +27,7 @@ pub use derive::{BUILT_IN_TOOLS, CONFIRM_TAG, DENY_TAG};
 pub use gate::{Approval, Facts, Gate, PromptFailure, Step, Verdict};
 pub use model::{ApplicationModel, ModelError};
 pub use outcome::{MAX_OUTPUT, Outcome};
+pub use plain::instead;
 pub use select::{Patterns, Selection, ToolError, Warning};
 pub use served::ServedSet;
 pub use tool::{CommandTool, DESTROYS_TAG, Hints, ToolName, Toolset, WRITES_TAG};

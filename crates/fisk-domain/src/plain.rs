@@ -55,6 +55,29 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>, max: usize) -> 
     }
 }
 
+/// How many names a refusal tells: an application may have hundreds, and a model reads all that it is told.
+const NEAREST: usize = 5;
+/// How much of a word is compared: comparing costs the product of both lengths, and a model writes the word.
+const COMPARED: usize = 100;
+
+/// What there is instead of an unknown name: all of the names where they are few, else the nearest and how many there are.
+#[must_use]
+pub fn instead<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let mut known: Vec<&str> = known.into_iter().collect();
+    let count = known.len();
+    if count <= NEAREST {
+        return format!("there are: {}", list(known, NEAREST));
+    }
+    let part = |text: &str| text.chars().take(COMPARED).collect::<String>();
+    let word = part(word);
+    known.sort_by_cached_key(|name| {
+        // Likenesses lie between 0 and 1, where the bits of a float are in its order.
+        std::cmp::Reverse(strsim::jaro_winkler(&word, &part(name)).to_bits())
+    });
+    known.truncate(NEAREST);
+    format!("the nearest of {count}: {}", list(known, NEAREST))
+}
+
 /// The closest of some words, where one is close enough to be meant.
 pub(crate) fn suggestion<'a>(
     word: &str,
@@ -76,6 +99,25 @@ pub(crate) fn suggestion<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // check: FISK-86
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_five_and_their_number() {
+        assert_eq!(instead("x", []), "there are: none");
+        assert_eq!(instead("x", ["b", "a"]), "there are: b, a");
+        let names: Vec<String> = (0..230)
+            .map(|n| format!("consumer_{n}"))
+            .chain(["stream_ls", "stream_info"].map(ToOwned::to_owned))
+            .collect();
+        let told = instead("stream_list", names.iter().map(String::as_str));
+        assert!(
+            told.starts_with("the nearest of 232: stream_ls, stream_info, "),
+            "{told}"
+        );
+        assert_eq!(told.split(", ").count(), 5);
+        let long = "s".repeat(1_000_000);
+        assert!(instead(&long, names.iter().map(String::as_str)).len() < 200);
+    }
 
     #[test]
     fn what_is_invisible_goes_and_the_rest_is_cut() {

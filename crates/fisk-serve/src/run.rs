@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fisk_domain::{Call, CommandTool, Outcome};
+use fisk_domain::{Call, CommandTool, Outcome, instead};
 use fisk_exec::ExecError;
 use fisk_operator::Exact;
 use serde_json::{Map, Value, json};
@@ -83,21 +83,10 @@ impl Runner {
         input: &Map<String, Value>,
     ) -> Result<(&CommandTool, Call), String> {
         let Some(tool) = self.served.tools.get(name) else {
-            let known: Vec<&str> = self
-                .served
-                .tools
-                .tools()
-                .iter()
-                .map(|tool| tool.name().as_str())
-                .collect();
-            return Err(format!(
-                "unknown tool {name:?}; there are: {}",
-                if known.is_empty() {
-                    "none".to_owned()
-                } else {
-                    known.join(", ")
-                }
-            ));
+            let known = self.served.tools.tools().iter();
+            let known = known.map(|tool| tool.name().as_str());
+            let quoted: String = name.chars().take(100).collect();
+            return Err(format!("unknown tool {quoted:?}; {}", instead(name, known)));
         };
         let call = tool
             .args_from_json(input)

@@ -320,7 +320,7 @@ impl Store {
         self.db.readable_rows(stmt, READ).await
     }
 
-    /// What the runtime reaper may take on a host: it has run for its whole `max_runtime`, with a task or without. What is
+    /// What the runtime reaper may take on a host: its whole `max_runtime` is over since its creation, with a task or without. What is
     /// pending does not hold it back.
     ///
     /// # Errors
@@ -332,7 +332,7 @@ impl Store {
     ) -> Result<Vec<EnvironmentRow>, StoreError> {
         let stmt = self
             .select_environments(
-                "state IN ('running', 'draining') AND max_runtime IS NOT NULL AND started_at <= ",
+                "state IN ('running', 'draining') AND max_runtime IS NOT NULL AND created_at <= ",
             )
             .bind(now.as_micros())
             .push(" - max_runtime AND host_id = ")

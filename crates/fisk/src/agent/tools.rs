@@ -3,6 +3,7 @@
 use fisk_domain::{
     CommandTool, Facts, Gate, Outcome, Step, Toolset, Verdict,
     event::{Ending, Event},
+    instead,
     session::{PendingCall, Record},
 };
 use fisk_exec::ExecError;
@@ -119,8 +120,8 @@ impl Agent {
         if self.human_in_the_loop {
             names.extend(AskTool::ALL.map(AskTool::name));
         }
-        let name: String = name.chars().take(QUOTED).collect();
-        format!("there is no tool {name:?}; there are: {}", names.join(", "))
+        let quoted: String = name.chars().take(QUOTED).collect();
+        format!("there is no tool {quoted:?}; {}", instead(name, names))
     }
 
     async fn question(&self, call: &PendingCall, tool: AskTool) -> Option<Answer> {

@@ -72,7 +72,7 @@ fn a_call_that_cannot_be_made_is_an_error_that_says_what_can() {
         (
             "statsu",
             json!({}),
-            "there is no tool \"statsu\"; there are: ",
+            "there is no tool \"statsu\"; the nearest of ",
         ),
         ("destroy", json!({}), "there is no tool \"destroy\""),
         (

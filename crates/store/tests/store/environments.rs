@@ -188,18 +188,21 @@ async fn the_idle_reaper_skips_what_is_active_or_has_something_pending(bed: &Bed
 }
 
 // check: INV-10
+// check: ENV-14
 async fn the_runtime_reaper_takes_what_ran_long_enough_with_a_task_or_without(bed: &Bed) {
     let store = bed.open().await;
     let mut task = environment("task");
     task.spec.max_runtime_seconds = Some(100);
     task.has_task = true;
-    task.started_at = Some(at(10));
+    task.created_at = at(10);
+    // Its build steps do not count anew.
+    task.started_at = Some(at(60));
     let mut bare = task.clone();
     bare.uid = environment("x").uid;
     bare.id = environment("bare").id;
     bare.has_task = false;
     let mut unbounded = environment("unbounded");
-    unbounded.started_at = Some(at(10));
+    unbounded.created_at = at(10);
     for row in [&task, &bare, &unbounded] {
         insert(&store, row).await;
     }
