@@ -4,6 +4,7 @@
 
 use fuse_api::environment::EnvState;
 use fuse_api::intervention::{Kind, Outcome};
+use fuse_api::time::Timestamp;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -46,6 +47,7 @@ struct Inner {
     environments: Family<Label, Gauge>,
     chain_broken: Gauge,
     unreadable: Gauge,
+    failing_since: Gauge,
 }
 
 /// Counts one parked waiter for as long as it lives.
@@ -109,6 +111,7 @@ impl Metrics {
             environments: Family::default(),
             chain_broken: Gauge::default(),
             unreadable: Gauge::default(),
+            failing_since: Gauge::default(),
         };
         inner.register(&mut registry);
         inner.registry = registry;
@@ -271,6 +274,12 @@ impl Metrics {
         self.0.chain_broken.set(i64::from(broken));
     }
 
+    /// Since when commits fail; none where they go through.
+    pub fn set_failing(&self, since: Option<Timestamp>) {
+        let seconds = since.map_or(0, |since| since.as_micros() / 1_000_000);
+        self.0.failing_since.set(seconds);
+    }
+
     /// So many stored values were found that cannot be read.
     pub fn set_unreadable(&self, count: u64) {
         self.0.unreadable.set(signed(count));
@@ -308,8 +317,14 @@ impl Inner {
             environments,
             chain_broken,
             unreadable,
+            failing_since,
         } = self;
         to.register("http_requests", "Answered calls", requests.clone());
+        to.register(
+            "commits_failing_since_seconds",
+            "Unix time since which every commit has failed; 0 while they go through",
+            failing_since.clone(),
+        );
         to.register(
             "unreadable_records",
             "Stored values that this process found altered or damaged, each counted once",

@@ -89,9 +89,9 @@ fn is_passing_code(code: &str) -> bool {
     if code.len() == 5 {
         return CODES.contains(&code) || CLASSES.iter().any(|class| code.starts_with(class));
     }
-    // SQLite: the low byte of an extended code is BUSY, LOCKED, IOERR, FULL, CANTOPEN or PROTOCOL.
+    // SQLite: the low byte of an extended code is BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN or PROTOCOL.
     code.parse::<u32>()
-        .is_ok_and(|code| [5, 6, 10, 13, 14, 15].contains(&(code & 0xff)))
+        .is_ok_and(|code| [5, 6, 8, 10, 13, 14, 15].contains(&(code & 0xff)))
 }
 
 /// Why a store does not open.

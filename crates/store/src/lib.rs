@@ -15,6 +15,7 @@ mod conn;
 mod cursor;
 mod environments;
 mod error;
+mod health;
 mod interventions;
 mod keys;
 mod ledger;
@@ -31,6 +32,7 @@ pub use audit::AuditFilter;
 pub use cursor::{CursorError, Page};
 pub use environments::{EnvironmentChange, EnvironmentFilter, EnvironmentRow, Inserted};
 pub use error::{OpenError, StoreError};
+pub use health::Failing;
 pub use interventions::InterventionFilter;
 pub use keys::KeyRow;
 pub use notice::{Notice, Notices};
@@ -43,7 +45,7 @@ use fuse_domain::transition::{Committed, Transition};
 use ledger::Ledger;
 use notice::Notifier;
 use single::Single;
-use sql::{ACQUIRE, Db};
+use sql::{ACQUIRE, Db, Pools};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use std::sync::Arc;
@@ -86,7 +88,11 @@ impl Store {
             database_url,
             sealer,
         } = config;
-        let (db, single) = connect(database_url).await?;
+        let (pools, single) = connect(database_url).await?;
+        let db = Db {
+            pools,
+            health: Arc::default(),
+        };
         schema::migrate(&db).await?;
         schema::check_key(&db, sealer).await?;
         let ledger_id = hex::encode(rand::random::<[u8; 8]>());
@@ -95,14 +101,14 @@ impl Store {
         let (notifier, notices) = Notifier::new();
         let activity = Arc::new(Activity::default());
         let mut tasks = vec![tokio::spawn(flush(Arc::clone(&activity), db.clone()))];
-        match &db {
-            Db::Postgres { read, .. } => tasks.push(tokio::spawn(wake::postgres(
+        match &db.pools {
+            Pools::Postgres { read, .. } => tasks.push(tokio::spawn(wake::postgres(
                 read.clone(),
                 ledger_id.clone(),
                 notifier.clone(),
             ))),
             // Nobody else writes to it, so that nothing can be missed.
-            Db::Sqlite { .. } => notifier.listens(),
+            Pools::Sqlite { .. } => notifier.listens(),
         }
         let sealer = sealer.clone();
         let ledger = Ledger::start(
@@ -161,6 +167,26 @@ impl Store {
         self.db.row(stmt, |_| Ok(())).await.map(drop)
     }
 
+    /// Since when commits fail, if the last ones did.
+    pub fn failing(&self) -> Option<Failing> {
+        self.db.health.failing()
+    }
+
+    /// Whether calls can be served: the database answers, the ledger takes transitions, and commits go through. While they do
+    /// not, this tries one, so that an idle store notices the end of it.
+    ///
+    /// # Errors
+    /// One of them does not.
+    pub async fn ready(&self) -> Result<(), StoreError> {
+        self.ping().await?;
+        if self.failing().is_some() {
+            let probed = health::probe(&self.db, &self.ledger_id).await;
+            self.db.health.note(&probed);
+            probed?;
+        }
+        Ok(())
+    }
+
     /// Commits what waits, writes the noted activity and closes the connections. What is asked of the store afterwards fails
     /// as unavailable.
     pub async fn close(&self) {
@@ -171,12 +197,12 @@ impl Store {
         if let Err(error) = self.activity.flush(&self.db).await {
             tracing::warn!(%error, "the last activity could not be written");
         }
-        match &self.db {
-            Db::Postgres { read, write } => {
+        match &self.db.pools {
+            Pools::Postgres { read, write } => {
                 read.close().await;
                 write.close().await;
             }
-            Db::Sqlite { read, write } => {
+            Pools::Sqlite { read, write } => {
                 read.close().await;
                 write.close().await;
             }
@@ -203,7 +229,7 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
 }
 
-async fn connect(url: &str) -> Result<(Db, Option<Single>), OpenError> {
+async fn connect(url: &str) -> Result<(Pools, Option<Single>), OpenError> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         let options: PgConnectOptions = url.parse()?;
         let options = options.application_name("fuse").options([
@@ -216,11 +242,11 @@ async fn connect(url: &str) -> Result<(Db, Option<Single>), OpenError> {
         // outlive its growth.
         let by_key = options.clone().options([("enable_seqscan", "off")]);
         let pool = || PgPoolOptions::new().acquire_timeout(ACQUIRE);
-        let db = Db::Postgres {
+        let pools = Pools::Postgres {
             read: pool().max_connections(12).connect_with(options).await?,
             write: pool().max_connections(4).connect_with(by_key).await?,
         };
-        return Ok((db, None));
+        return Ok((pools, None));
     }
     let path = url.strip_prefix("sqlite:").ok_or(OpenError::Url)?;
     let path = path.strip_prefix("//").unwrap_or(path);
@@ -251,7 +277,7 @@ async fn connect(url: &str) -> Result<(Db, Option<Single>), OpenError> {
         .acquire_timeout(Duration::from_secs(10))
         .connect_with(options.pragma("query_only", "on"))
         .await?;
-    Ok((Db::Sqlite { read, write }, Some(single)))
+    Ok((Pools::Sqlite { read, write }, Some(single)))
 }
 
 /// Creates the database's file where it is missing, for its owner alone; what SQLite puts beside it gets the same mode.

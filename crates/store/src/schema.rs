@@ -3,7 +3,7 @@
 use crate::conn::Conn;
 use crate::error::{OpenError, StoreError};
 use crate::seal::{Place, Sealer, key_id_of};
-use crate::sql::{Arg, Db};
+use crate::sql::{Arg, Db, Pools};
 use sqlx::SqlStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use std::time::Duration;
@@ -18,22 +18,28 @@ const PLACE: Place<'static> = Place {
 const STALE: i64 = 30 * 24 * 3_600 * 1_000_000;
 
 fn migrator() -> Migrator {
-    Migrator::with_migrations(vec![Migration::new(
-        1,
-        "init".into(),
-        MigrationType::Simple,
-        SqlStr::from_static(include_str!("../migrations/0001_init.sql")),
-        false,
-    )])
+    let migration = |version, name: &'static str, text| {
+        Migration::new(
+            version,
+            name.into(),
+            MigrationType::Simple,
+            SqlStr::from_static(text),
+            false,
+        )
+    };
+    Migrator::with_migrations(vec![
+        migration(1, "init", include_str!("../migrations/0001_init.sql")),
+        migration(2, "probes", include_str!("../migrations/0002_probes.sql")),
+    ])
 }
 
 /// Runs the migrations that the database lacks. Of several processes that start at once, one runs them.
 pub(crate) async fn migrate(db: &Db) -> Result<(), OpenError> {
     let mut attempts = 0;
     loop {
-        let done = match db {
-            Db::Postgres { write, .. } => migrator().run(write).await,
-            Db::Sqlite { write, .. } => migrator().run(write).await,
+        let done = match &db.pools {
+            Pools::Postgres { write, .. } => migrator().run(write).await,
+            Pools::Sqlite { write, .. } => migrator().run(write).await,
         };
         match done {
             Ok(()) => return Ok(()),

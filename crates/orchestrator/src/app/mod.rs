@@ -216,9 +216,22 @@ impl App {
         self.stop.subscribe()
     }
 
-    /// Whether the database answers.
-    pub async fn ready(&self) -> bool {
-        self.store.ping().await.is_ok()
+    /// Whether the database answers and commits go through.
+    ///
+    /// # Errors
+    /// It does not; the text says which, and the log names the cause.
+    pub async fn ready(&self) -> Result<(), String> {
+        let ready = self.store.ready().await;
+        let failing = self.store.failing();
+        self.metrics.set_failing(failing.as_ref().map(|f| f.since));
+        match (ready, failing) {
+            (Ok(()), _) => Ok(()),
+            (Err(_), Some(failing)) => Err(format!(
+                "commits have failed since {}; the log names the cause",
+                failing.since
+            )),
+            (Err(_), None) => Err("the database does not answer".to_owned()),
+        }
     }
 
     /// Commits, and tells apart what the caller has to do: go on, or decide anew on `Conflict`.

@@ -23,6 +23,9 @@ pub(super) async fn run(app: Arc<App>) {
 
 async fn count(app: &App) -> AppResult<()> {
     app.metrics.set_unreadable(fuse_store::unreadable_met());
+    let failing = app.store.failing();
+    app.metrics
+        .set_failing(failing.map(|failing| failing.since));
     let pending = app.store.pending_by_kind().await?;
     for &kind in Kind::ALL {
         let count = pending

@@ -170,7 +170,11 @@ impl Writer {
             .into_iter()
             .map(|job| (job.sealed, (job.whole, job.reply)))
             .unzip();
-        match self.transaction(&sealed).await {
+        let committed = self.transaction(&sealed).await;
+        if committed.is_err() {
+            self.db.health.note(&committed);
+        }
+        match committed {
             Err(StoreError::Internal(error)) if retry => {
                 tracing::error!(%error, "a batch was refused; trying its transitions one by one");
                 for (sealed, reply) in sealed.into_iter().zip(replies) {
@@ -188,6 +192,7 @@ impl Writer {
         let mut conn = self.db.writer().await?;
         let mut committing = None;
         let (sealer, id, number) = (&self.sealer, &self.id, self.number);
+        let health = &self.db.health;
         let work = async {
             let head = conn.begin().await?;
             let facts = write::load(&mut conn, head, batch.iter()).await?;
@@ -201,6 +206,7 @@ impl Writer {
             write::write(&mut conn, sealer, writes, (id, number)).await?;
             let outcomes = committing.insert(outcomes);
             conn.commit().await?;
+            health.note(&Ok(()));
             Ok(std::mem::take(outcomes))
         };
         let done = timeout(sql::WRITE, work)

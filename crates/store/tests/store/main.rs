@@ -9,6 +9,7 @@ mod chain;
 mod commit;
 mod environments;
 mod expiry;
+mod full_disk;
 mod keys;
 mod lost_answer;
 mod model;

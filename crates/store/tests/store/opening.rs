@@ -7,6 +7,7 @@ use std::sync::Arc;
 both!(
     migrations_run_once_though_many_start_at_once,
     a_database_of_a_newer_release_is_refused,
+    a_database_of_the_first_release_is_brought_into_shape,
     a_url_that_names_no_database_is_refused,
 );
 
@@ -44,6 +45,16 @@ async fn migrations_run_once_though_many_start_at_once(bed: &Bed) {
         applied
     );
     assert_eq!(bed.number("SELECT COUNT(*) FROM chain_head").await, 1);
+}
+
+// check: STORE-6
+async fn a_database_of_the_first_release_is_brought_into_shape(bed: &Bed) {
+    bed.open().await.close().await;
+    bed.alter("DROP TABLE probes").await;
+    bed.alter("DELETE FROM _sqlx_migrations WHERE version > 1")
+        .await;
+    bed.open().await.close().await;
+    assert_eq!(bed.number("SELECT COUNT(*) FROM probes").await, 0);
 }
 
 // check: STORE-6

@@ -38,14 +38,13 @@ pub async fn health() -> Response {
     ok()
 }
 
-/// The database answers.
+/// The database answers, and commits go through.
 #[utoipa::path(get, path = "/ready", operation_id = "ready",
     responses((status = 200, description = "It does", body = Probe)))]
 pub async fn ready(State(site): State<Arc<Site>>) -> Answer {
-    if site.app.ready().await {
-        Ok(ok())
-    } else {
-        Err(Failure::unavailable("the database does not answer"))
+    match site.app.ready().await {
+        Ok(()) => Ok(ok()),
+        Err(why) => Err(Failure::unavailable(why)),
     }
 }
 
